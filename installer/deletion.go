@@ -114,12 +114,13 @@ func (s *Session) Clean(ctx context.Context, o RunOptions) (cleaned []string, er
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range all {
+	for _, x := range all {
+		c := x.Cluster
 		if slices.ContainsFunc(c.Spec.Hosts, func(h manifest.Host) bool { return s.Host(h) == nil }) { // still unreachable: it is cleaned later
 			continue
 		}
 		for _, h := range c.Spec.Hosts {
-			if err := s.cleanHost(ctx, c, h, o); err != nil {
+			if err := s.cleanHost(ctx, x, h, o); err != nil {
 				return cleaned, err
 			}
 			cleaned = append(cleaned, h.Name)
@@ -131,9 +132,19 @@ func (s *Session) Clean(ctx context.Context, o RunOptions) (cleaned []string, er
 	return cleaned, nil
 }
 
-// cleanHost resets one host as part of c, and reads the host's facts again.
-func (s *Session) cleanHost(ctx context.Context, c *manifest.Cluster, h manifest.Host, o RunOptions) error {
-	g, err := plan.Build(pipeline.Reset(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
+// CleaningPlan returns the plan that cleans a host.
+func CleaningPlan(x state.Cleaning) (*plan.Graph, error) {
+	if !x.Node {
+		return plan.Build(pipeline.Reset(), plan.Scope{Want: x.Cluster, Set: x.Cluster.Spec.Kubernetes.Version})
+	}
+	none := &manifest.Cluster{Metadata: x.Cluster.Metadata}
+	return plan.Build(pipeline.CleanNodes(), plan.Scope{Want: none, Before: x.Cluster, Set: x.Cluster.Spec.Kubernetes.Version})
+}
+
+// cleanHost cleans one host, and reads the host's facts again.
+func (s *Session) cleanHost(ctx context.Context, x state.Cleaning, h manifest.Host, o RunOptions) error {
+	c := x.Cluster
+	g, err := CleaningPlan(x)
 	if err != nil {
 		return err
 	}

@@ -213,7 +213,7 @@ func clockHealth(c *manifest.Cluster, of func(manifest.Host) *steps.Host) Health
 			h.Problems = append(h.Problems, fmt.Sprintf("the clock of %s differs from this machine's by %s", host.Name, off.Round(100*time.Millisecond)))
 		}
 	}
-	h.Detail = fmt.Sprintf("clocks differ from this machine's by %s at most", most.Round(100*time.Millisecond))
+	h.Detail = fmt.Sprintf("no clock is known to differ from this machine's by more than %s", most.Round(100*time.Millisecond))
 	return h
 }
 

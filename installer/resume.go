@@ -39,6 +39,8 @@ type Head struct {
 	Skipped []string `json:"skipped,omitempty"`
 	// Away are the hosts that the user skipped.
 	Away []string `json:"away,omitempty"`
+	// Flags are the pipeline's flags that the user gave.
+	Flags []string `json:"flags,omitempty"`
 }
 
 // headLine is the JSON line of a Head.
@@ -60,7 +62,7 @@ func (s *Session) head(g *plan.Graph, o RunOptions, run string) (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	h := Head{Run: run, Pipeline: g.Name, Config: hashed(config), Plan: hashed([]byte(g.String())), Kubexm: o.Version, DryRun: o.DryRun, Skipped: o.Skipped, Away: s.Away}
+	h := Head{Run: run, Pipeline: g.Name, Config: hashed(config), Plan: hashed([]byte(g.String())), Kubexm: o.Version, DryRun: o.DryRun, Skipped: o.Skipped, Away: s.Away, Flags: o.Flags}
 	if s.Bundle != nil {
 		h.Root = s.Bundle.Root.Digest.String()
 	}
@@ -82,6 +84,8 @@ func (h Head) differs(before Head) string {
 		return "the last run skipped other checks"
 	case !slices.Equal(before.Away, h.Away):
 		return "the last run skipped other hosts"
+	case !slices.Equal(before.Flags, h.Flags):
+		return "the last run had other flags"
 	case before.Kubexm != h.Kubexm || before.Plan != h.Plan:
 		return "kubexm or its plan has changed"
 	}

@@ -29,6 +29,8 @@ type RunOptions struct {
 	Version string
 	// Skipped are the checks that the user skipped.
 	Skipped []string
+	// Flags are the pipeline's flags that the user gave.
+	Flags []string
 	// Rollback selects what is undone on a host when a step fails.
 	Rollback engine.Rollback
 	// Resume skips what the last run saw done, without checking it; Resumed is called with the

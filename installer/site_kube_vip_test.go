@@ -60,3 +60,44 @@ func TestKubeVIP(t *testing.T) {
 		s.Same("a deletion restores the hosts", first, s.State(true))
 	})
 }
+
+// TestKubeVIPIsDeletedEverywhere: without the manifests of kube-vip nobody reaches an API server
+// at the virtual IP. The next creation restores them.
+func TestKubeVIPIsDeletedEverywhere(t *testing.T) {
+	for name, alsoLost := range map[string][]string{"the manifest": nil, "the kubeconfig too": {"/etc/kubernetes/kube-vip.conf"}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t, "kube-vip")
+				s.Must(pipeline.Create, "create")
+				masters := []string{"m1", "m2", "m3"}
+				was := map[string]string{}
+				for _, m := range masters {
+					was[m] = s.Sims[m].Read(part.KubeVIPPod)
+					for _, file := range append(alsoLost, part.KubeVIPPod) {
+						s.Sims[m].RemoveAll(file)
+					}
+				}
+				if on := s.Kube.VIPHosts(); len(on) > 0 {
+					t.Fatalf("the virtual IP is on %q", on)
+				}
+				s.Must(pipeline.Create, "create again")
+				if ran := s.ran(); !slices.Contains(ran, "kubeadm.init on m1") || !slices.Contains(ran, "loadbalancer.install-kube-vip on m3") {
+					t.Errorf("it ran %q", ran)
+				}
+				for _, m := range masters {
+					pod := s.Sims[m].Read(part.KubeVIPPod)
+					if !strings.Contains(pod, "path: /etc/kubernetes/kube-vip.conf\n") || alsoLost == nil && pod != was[m] {
+						t.Errorf("%s: kube-vip.yaml:\n%s", m, pod)
+					}
+				}
+				if on := s.Kube.VIPHosts(); !slices.Equal(on, masters[:1]) {
+					t.Errorf("the virtual IP is on %q", on)
+				}
+				s.Must(pipeline.Create, "create once more")
+				if ran := s.ran(); len(ran) > 0 {
+					t.Errorf("after that it ran %q", ran)
+				}
+			})
+		})
+	}
+}

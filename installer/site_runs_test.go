@@ -34,12 +34,12 @@ func each(t *testing.T, names []string, try func(*site)) {
 	}
 }
 
-// thirdInShort gives all names, and every third of them to a short run.
-func thirdInShort(names []string) []string {
+// thirdInShort gives all, and every third of them to a short run.
+func thirdInShort[T any](all []T) []T {
 	if !testing.Short() {
-		return names
+		return all
 	}
-	return pick(names, 0)
+	return pick(all, 0)
 }
 
 // rows gives the names of a table's rows, every third in a short run.

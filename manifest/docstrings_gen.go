@@ -130,7 +130,7 @@ var docstrings = map[string]string{
 	"IPPool":                            "IPPool holds settings of the plugin's address allocation.",
 	"IPPool.BlockSize":                  "blockSize is the prefix length of the IPv4 blocks that calico allocates to nodes.",
 	"IPVS":                              "IPVS holds settings of kube-proxy for mode ipvs.",
-	"IPVS.ExcludeCIDRs":                 "excludeCIDRs are address ranges whose IPVS rules kube-proxy does not clean up. With kube-vip as the internal load balancer, list the address range of the nodes. An address with a prefix length means the range that contains it.",
+	"IPVS.ExcludeCIDRs":                 "excludeCIDRs are address ranges whose IPVS rules kube-proxy does not clean up. kube-vip as the internal load balancer creates no such rules. An address with a prefix length means the range that contains it.",
 	"InternalLoadBalancer":              "InternalLoadBalancer is a load balancer inside the cluster.",
 	"InternalLoadBalancer.KubeVIP":      "kubeVip settings, for type kube-vip. The virtual IP is controlPlaneEndpoint.address.",
 	"InternalLoadBalancer.Type":         "Type of load balancer: haproxy and nginx run as a pod on each worker, for the clients on that worker; an external load balancer may exist as well. kube-vip holds a virtual IP on one of the masters.",

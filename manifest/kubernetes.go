@@ -89,9 +89,9 @@ type KubeProxy struct {
 
 // IPVS holds settings of kube-proxy for mode ipvs.
 type IPVS struct {
-	// ExcludeCIDRs are address ranges whose IPVS rules kube-proxy does not clean up. With
-	// kube-vip as the internal load balancer, list the address range of the nodes. An address
-	// with a prefix length means the range that contains it.
+	// ExcludeCIDRs are address ranges whose IPVS rules kube-proxy does not clean up. kube-vip
+	// as the internal load balancer creates no such rules. An address with a prefix length
+	// means the range that contains it.
 	ExcludeCIDRs []string `yaml:"excludeCIDRs,omitempty" format:"addressRange" effect:"proxy"`
 }
 

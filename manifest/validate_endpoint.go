@@ -75,7 +75,7 @@ func (d *config) onWorkers(c *Cluster, program string, ours bool) {
 	if len(c.Spec.Hosts) == 0 {
 		return
 	}
-	if !slices.ContainsFunc(workers, func(w string) bool { return !slices.Contains(masters, w) }) {
+	if len(workers) > 0 && !slices.ContainsFunc(workers, func(w string) bool { return !slices.Contains(masters, w) }) {
 		d.Warn(inn, "leave it out", "has no effect: every worker is a master, whose clients use its own API server")
 	}
 	for _, b := range roles.Names(RoleLoadBalancer) {

@@ -41,9 +41,6 @@ func (d *config) kubeProxyRules(c *Cluster, m int) {
 	if len(p.IPVS.ExcludeCIDRs) > 0 && p.Mode != "ipvs" {
 		d.Warn("spec.kubernetes.kubeProxy.ipvs", "leave it out", "has no effect if the mode is %s", p.Mode)
 	}
-	if c.Spec.LoadBalancer.Internal.Type == "kube-vip" && p.Mode == "ipvs" && len(p.IPVS.ExcludeCIDRs) == 0 && d.Valid("spec.loadBalancer.internal.type") {
-		d.Warn("spec.kubernetes.kubeProxy.ipvs.excludeCIDRs", "write the address range of the nodes", "is empty: kube-proxy in mode ipvs removes kube-vip's rules")
-	}
 }
 
 func (d *config) networkRules(c *Cluster) {

@@ -57,12 +57,16 @@ func planned(folder string) (map[string]*step, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		for _, p := range pipeline.All() {
-			g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
-			for _, n := range g.Nodes {
-				add(found, g, n, c)
+			for _, drain := range drains(p) {
+				scope := pipeline.ExampleScope(p, c)
+				scope.Drain = drain
+				g, err := plan.Build(p, scope)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", file, err)
+				}
+				for _, n := range g.Nodes {
+					add(found, g, n, c)
+				}
 			}
 		}
 	}
@@ -73,6 +77,14 @@ func planned(folder string) (map[string]*step, error) {
 		}
 	}
 	return found, nil
+}
+
+// drains returns the ways in which a pipeline drains nodes.
+func drains(p plan.Pipeline) []plan.Drain {
+	if p.Drains == plan.DrainOnRequest {
+		return []plan.Drain{{}, {Requested: true}}
+	}
+	return []plan.Drain{{}}
 }
 
 func add(found map[string]*step, g *plan.Graph, n *plan.Node, c *manifest.Cluster) {

@@ -127,7 +127,7 @@ Exit codes: 0 success, 1 the cache is in use, 2 error in the flags.`,
 	cacheDirFlag(cmd, f)
 	cmd.Flags().Var(&unused, "unused-for", "remove what was not used for this time: 30d, 12h")
 	cmd.Flags().Var(&size, "max-size", "remove the least recently used until the cache has this size: 20GiB")
-	cmd.Flags().BoolVar(&all, "all", false, "remove everything")
+	cmd.Flags().BoolVar(&all, "all", false, "include everything; the cache is empty then")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, useDryRun)
 	cmd.MarkFlagsMutuallyExclusive("all", "unused-for")
 	cmd.MarkFlagsMutuallyExclusive("all", "max-size")

@@ -23,7 +23,7 @@ func (a *app) protectExisting(ctx context.Context, s *siteRun) error {
 	if len(found) > 0 {
 		a.writeFindings(report.SortedFindings(found, s.Cluster))
 		console.PrintFindings(a.screen, found, s.Cluster, a.tableWidth(a.err))
-		fmt.Fprintln(a.screen, "install is refused: the cluster exists and stays as it is; nothing was changed on any host")
+		fmt.Fprintf(a.screen, "%s is refused: the cluster exists and stays as it is; nothing was changed on any host\n", strings.Join(s.Pipeline.Command, " "))
 		return &refusal.Error{Kind: refusal.Hosts, Err: errReported}
 	}
 	if s.DryRun {

@@ -39,10 +39,14 @@ type siteFlags struct {
 	keepGiven bool      // --preserve-data was given
 	skip      []string  // skipped checks
 	skipHosts []string  // skipped hosts
+	flags     []string  // flags of the pipeline that are given
 	signing   signFlags // of the receipt; its --key is called --sign-key here
 	older     bool      // accept a bundle older than the cluster's
 	batch     batchFlag // size of a batch of a rolling change
-	hostKeys  string    // which host keys are trusted; "" for the config's policy
+	drain     drainFlags
+	hostKeys  string   // which host keys are trusted; "" for the config's policy
+	targets   []string // hosts that the command names
+	membershipFlags
 }
 
 func (f *siteFlags) add(cmd *cobra.Command) {
@@ -97,7 +101,8 @@ func (a *app) openSite(ctx context.Context, f *siteFlags, s *siteRun) error {
 	}
 	r := site.Request{
 		Options: a.options(f.workdir, f.parallel, own), Pipeline: s.Pipeline, Config: f.config, Archive: f.bundle, Bases: f.bases, HostKeys: f.hostKeys,
-		SkipCheck: f.skip, SkipHosts: f.skipHosts, AllowOlder: f.older, Batch: f.batch.Batch, DryRun: f.dryRun, Stop: a.stop,
+		SkipCheck: f.skip, SkipHosts: f.skipHosts, AllowOlder: f.older, Batch: f.batch.Batch, Drain: f.drain.Drain, DryRun: f.dryRun, Stop: a.stop,
+		Targets: f.targets, Flags: f.flags, Dead: f.dead, AllowEven: f.allowEven,
 	}
 	if f.keepGiven {
 		r.Preserve = &f.preserve
@@ -141,6 +146,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *siteRun) (err error) 
 	if err != nil {
 		return err
 	}
+	if s.NothingToDo() {
+		return a.reportNothing(s)
+	}
 	if len(unreached) > 0 {
 		return a.unreached(ctx, s, unreached)
 	}
@@ -160,6 +168,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *siteRun) (err error) 
 		if err := s.Supply(ctx); err != nil {
 			return report.Refused(err)
 		}
+	}
+	if err := a.beforeMembership(ctx, s); err != nil {
+		return err
 	}
 	s.kubeconfig = cluster.KubeconfigPath(s.Session.Workdir.Dir)
 	if err := s.Begin(); err != nil {
@@ -214,6 +225,8 @@ func (a *app) reportEnd(f *siteFlags, s *siteRun) error {
 	case s.Pipeline.Deletes:
 		a.reportLeft(s.RemainingOnHosts(), s.Deletion.Whole, "\n        recorded in "+filepath.Join(s.Session.Workdir.Dir, "left.json"))
 		return nil
+	case s.Pipeline.Membership == plan.RemovesHosts:
+		return a.reportDeparted(f, s)
 	case f.dryRun || !s.Pipeline.WritesRecord:
 		return nil
 	}

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -35,7 +37,11 @@ func TestPipelinesHaveCommands(t *testing.T) {
 			continue
 		}
 		asked++
-		code, out, stderr := ran(t, append(p.Command, "-f", config, "--workdir", dir, "-o", "json")...)
+		args := append(slices.Clone(p.Command), "-f", config, "--workdir", dir, "-o", "json")
+		if p.Args == plan.HostNames {
+			args = append(args, "node1")
+		}
+		code, out, stderr := ran(t, args...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		var last console.Line
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Summary == nil {

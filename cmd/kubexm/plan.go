@@ -21,12 +21,13 @@ func (a *app) planCommand() *cobra.Command {
 		names = append(names, p.Name)
 	}
 	cmd := &cobra.Command{
-		Use:   "plan PIPELINE -f CONFIG",
+		Use:   "plan PIPELINE [HOST...] -f CONFIG",
 		Short: "Print the plan of a pipeline: steps, hosts and order",
 		Long: "Print the plan of a pipeline (" + strings.Join(names, ", ") + ") for a config: its tasks, or with -o steps each step with its artifacts and dependencies. No host is contacted.\n" +
+			"HOST is a host that joins or leaves the cluster, or that the pipeline works on, as in the pipeline's own command. node-delete requires it; without it, other pipelines are planned for all hosts.\n" +
 			"A config with fields that this version cannot install is refused, as install does.",
-		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o steps\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
-		Args:      cobra.ExactArgs(1),
+		Example:   "  kubexm plan create -f config.yaml\n  kubexm plan create -f config.yaml -o steps\n  kubexm plan node-delete w2 -f config.yaml\n  kubexm plan create -f config.yaml -o dot | dot -Tsvg > plan.svg",
+		Args:      cobra.MinimumNArgs(1),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, ok := pipeline.Named(args[0])
@@ -40,7 +41,10 @@ func (a *app) planCommand() *cobra.Command {
 			if err := a.plannable(p, config, versions, c); err != nil {
 				return err
 			}
-			g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
+			if err := planTargets(p, c, args[1:]); err != nil {
+				return err
+			}
+			g, err := plan.Build(p, pipeline.ScopeOf(p, c, args[1:]))
 			if err != nil {
 				return err
 			}
@@ -52,6 +56,22 @@ func (a *app) planCommand() *cobra.Command {
 	addVersions(cmd, &versions)
 	a.outputFlag(cmd, "table", "steps", "dot", "mermaid", "json")
 	return cmd
+}
+
+// planTargets checks the hosts that a plan is asked for.
+func planTargets(p plan.Pipeline, c *manifest.Cluster, hosts []string) error {
+	usage := func(advice, format string, args ...any) error {
+		return &refusal.Error{Err: fmt.Errorf(format, args...), Kind: refusal.Usage, Advice: advice}
+	}
+	switch {
+	case len(hosts) == 0 && p.Membership == plan.RemovesHosts:
+		return usage("name the hosts that leave the cluster: kubexm plan "+p.Name+" HOST [HOST...] -f CONFIG", "%s requires the host", p.Name)
+	case len(hosts) > 0 && p.Args != plan.HostNames && p.Args != plan.OneHostName:
+		return usage("leave out "+strings.Join(hosts, " "), "%s works on all hosts of the config", p.Name)
+	case len(hosts) > 1 && p.Args == plan.OneHostName:
+		return usage("name one of them", "%s works on one host, not on %d", p.Name, len(hosts))
+	}
+	return site.CheckTargets(p, c, hosts)
 }
 
 // plannable returns the error with which the pipeline's own command would refuse c.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/refusal"
@@ -28,7 +29,7 @@ func (a *app) unreached(ctx context.Context, s *siteRun, hosts installer.HostErr
 		s.journal, s.tally = checks.journal, checks.tally
 		a.writeFindings(found)
 		console.PrintFindings(a.screen, found, s.Cluster, a.tableWidth(a.err))
-		printUnreached(a.screen, s.Cluster, hosts)
+		printUnreached(a.screen, s.Pipeline, s.Cluster, hosts)
 		fmt.Fprintln(a.screen, next)
 		if _, err := s.Session.MayContinueWithout(ctx, append(slices.Clone(s.Away), hosts.Names()...)); err == nil {
 			fmt.Fprintf(a.screen, "      or continue without: %s\n", skipping(slices.Concat(s.Away, hosts.Names())))
@@ -45,6 +46,9 @@ func (a *app) unreached(ctx context.Context, s *siteRun, hosts installer.HostErr
 		console.PrintFailure(a.screen, f, s.Cluster)
 	}
 	fmt.Fprintln(a.screen, next)
+	if names := s.Unanswering(hosts); len(names) > 0 {
+		fmt.Fprintf(a.screen, "      or, if %s will never answer again, add --dead\n", strings.Join(names, ", "))
+	}
 	if s.Deletion != nil {
 		if skip, err := s.Deletion.Skipping(hosts.Names()); err == nil {
 			fmt.Fprintf(a.screen, "      or continue without: %s\n", skipping(skip))
@@ -63,9 +67,9 @@ func (a *app) writeFindings(found []steps.Finding) {
 	}
 }
 
-// printUnreached reports that an installation ends because hosts cannot be reached, and
+// printUnreached reports that a command ends because hosts cannot be reached, and
 // which of them cannot be skipped.
-func printUnreached(w io.Writer, c *manifest.Cluster, hosts installer.HostErrors) {
+func printUnreached(w io.Writer, p plan.Pipeline, c *manifest.Cluster, hosts installer.HostErrors) {
 	var members []string
 	for _, name := range hosts.Names() {
 		roles := c.RolesOf(name)
@@ -73,7 +77,7 @@ func printUnreached(w io.Writer, c *manifest.Cluster, hosts installer.HostErrors
 			members = append(members, name)
 		}
 	}
-	fmt.Fprintf(w, "install is refused: it needs every host of the config, and cannot reach %s\n", report.HostList(c, hosts.Names()))
+	fmt.Fprintf(w, "%s is refused: it needs every host of the config, and cannot reach %s\n", strings.Join(p.Command, " "), report.HostList(c, hosts.Names()))
 	if len(members) > 0 {
 		fmt.Fprintf(w, "of the control plane: %s; a cluster is changed only if all its masters and etcd members are reached\n", strings.Join(members, ", "))
 	}

@@ -97,7 +97,7 @@ type run struct {
 
 // Run executes g. After the first failure no further step starts, and running steps end. Then
 // the failed steps are rolled back, and the undo steps of guards run on the hosts where a
-// guarded step failed; with RollbackTask the rest of the task is rolled back on these hosts. A
+// guarded step failed or, with GuardedFor, was not reached; with RollbackTask the rest of the task is rolled back on these hosts. A
 // check with findings prevents every change, but the other checks still run, so that the user
 // gets all findings in one report. All failures are returned, joined, each a *steps.Error.
 func (e *Engine) Run(ctx context.Context, g *plan.Graph) error {
@@ -122,7 +122,7 @@ func (e *Engine) Run(ctx context.Context, g *plan.Graph) error {
 		wg.Go(func() { r.walk(ctx, u) })
 	}
 	wg.Wait()
-	if len(r.errs) > 0 && !e.DryRun {
+	if ended := len(r.errs) > 0 || r.stopped() || ctx.Err() != nil; ended && !e.DryRun {
 		r.rollback(context.WithoutCancel(ctx))
 		r.runGuards(context.WithoutCancel(ctx))
 		if e.Rollback == RollbackTask {

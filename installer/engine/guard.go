@@ -10,8 +10,8 @@ import (
 	"github.com/mensylisir/kubexm/steps"
 )
 
-// runGuards runs the undo steps of each host on which a guarded step failed, inner guards first.
-// Hosts run in parallel.
+// runGuards runs the undo steps of each host on which a guarded step failed, inner guards first,
+// and of each host whose fragment is incomplete. Hosts run in parallel.
 func (r *run) runGuards(ctx context.Context) {
 	guards := map[string][]*plan.Guard{}
 	for _, u := range slices.Backward(r.finished) {
@@ -22,6 +22,11 @@ func (r *run) runGuards(ctx context.Context) {
 			if host := g.HostOf(u.at); !slices.Contains(guards[host], g) {
 				guards[host] = append(guards[host], g)
 			}
+		}
+	}
+	for _, g := range r.incomplete() {
+		if host := g.HostOf(""); !slices.Contains(guards[host], g) {
+			guards[host] = append(guards[host], g)
 		}
 	}
 	var wg sync.WaitGroup
@@ -37,6 +42,26 @@ func (r *run) runGuards(ctx context.Context) {
 		})
 	}
 	wg.Wait()
+}
+
+// incomplete returns the guards of fragments for one host that have changed something and are not
+// complete.
+func (r *run) incomplete() []*plan.Guard {
+	begun, left := map[*plan.Guard]bool{}, map[*plan.Guard]bool{}
+	var out []*plan.Guard
+	for _, u := range r.all {
+		for _, g := range u.node.Guards {
+			if !g.ForOneHost() {
+				continue
+			}
+			if !slices.Contains(out, g) {
+				out = append(out, g)
+			}
+			begun[g] = begun[g] || u.ok && !u.meta.ReadOnly
+			left[g] = left[g] || !u.ok
+		}
+	}
+	return slices.DeleteFunc(out, func(g *plan.Guard) bool { return !begun[g] || !left[g] })
 }
 
 // runGuard runs the undo steps of one host, and reports whether all succeeded.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
@@ -138,6 +140,51 @@ func TestGuardedResumed(t *testing.T) {
 	}
 	if want := []string{"drain resumed", "switch failed", "switch rolled back", "drain rolled back", "relink rolled back"}; !slices.Equal(r.eventsOf("a"), want) {
 		t.Errorf("%q", r.eventsOf("a"))
+	}
+}
+
+// TestGuardedForIncomplete: a host whose part was begun goes back when another one fails, or the
+// run is stopped, before that part is complete. One whose part is complete or was not begun
+// stays as it is.
+func TestGuardedForIncomplete(t *testing.T) { synctest.Test(t, guardedForIncomplete) }
+
+func guardedForIncomplete(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		uncordon, stop, drained := s("uncordon"), make(chan struct{}), make(chan struct{})
+		g := graph(t, func() plan.Fragment {
+			visit := func(h manifest.Host) plan.Fragment {
+				lead, work := hosts("m"), s("switch")
+				switch h.Name {
+				case "w2":
+					work.run = func(context.Context, *steps.Host) error { close(drained); <-stop; time.Sleep(time.Second); return nil }
+				case "w3":
+					work.run = func(context.Context, *steps.Host) error {
+						<-drained
+						close(stop)
+						if stopped {
+							time.Sleep(time.Second) // the run ends meanwhile
+							return nil
+						}
+						return errors.New("out of luck")
+					}
+				}
+				return plan.GuardedFor(h, plan.Seq(plan.On(lead, s("drain")), plan.On([]manifest.Host{h}, work), plan.On(lead, s("return"))), plan.On([]manifest.Host{h}, uncordon))
+			}
+			return plan.Seq(plan.Roll(hosts("w1"), visit), plan.Each(hosts("w2", "w3"), visit), plan.Roll(hosts("w4"), visit))
+		})
+		e, r := engine(t)
+		if stopped {
+			e.Stop = stop
+		}
+		if err := e.Run(t.Context(), g); err == nil || errors.Is(err, ErrStopped) != stopped {
+			t.Fatal(err)
+		}
+		for _, host := range []string{"w1", "w2", "w3", "w4"} {
+			_, back := uncordon.did.Load(host)
+			if want := host == "w2" || host == "w3"; back != want {
+				t.Errorf("stopped %t: %s went back: %t, want %t; %q", stopped, host, back, want, r.events)
+			}
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func siteOf(t *testing.T, config string) *sitetest.Site {
 
 // onlyMade are traces of a creation that say nothing of what a cluster is: what kubeadm
 // was told, the hosts files of pods that run, the revision of a release.
-var onlyMade = []string{"/etc/kubernetes/kubexm-kubeadm.yaml ", "/var/lib/kubelet/pods/", "/Release.helm.sh/", "/ConfigMap.core/kube-system/kubexm "}
+var onlyMade = []string{"/etc/kubernetes/kubexm-kubeadm.yaml ", "/var/lib/kubelet/pods/", "/Release.helm.sh/", "/ConfigMap.core/kube-system/kubexm ", "/ConfigMap.core/kube-system/kubeadm-config "}
 
 func lasting(s *sitetest.Site) conntest.Snapshot {
 	lines := slices.DeleteFunc(s.State(false), func(line string) bool {

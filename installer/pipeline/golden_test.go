@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the plans in testdata/clusters"
 // mostAlways is how many steps of a pipeline may have nothing to observe: each
 // of them runs again in every run. create has the tokens and the certificate of health checks, which look first; delete
 // has the drain. Checks are not counted: looking again is what they are for.
-var mostAlways = map[string]int{"create": 3, "delete": 1, "reset": 0, "preflight": 0, "prepare": 0, "restore": 0}
+var mostAlways = map[string]int{"create": 3, "delete": 1, "reset": 0, "node-add": 3, "node-delete": 1, "preflight": 0, "prepare": 0, "restore": 0}
 
 // TestPlansOfClusters compares the plans of every pipeline for the configs in
 // testdata/clusters with the plans that stand there.
@@ -48,7 +48,7 @@ func TestPlansOfClusters(t *testing.T) {
 			}
 			a.Files = a.Files[:1]
 			for _, p := range pipeline.All() {
-				g, err := plan.Build(p, plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version})
+				g, err := plan.Build(p, pipeline.ExampleScope(p, c))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -4,11 +4,15 @@
 // It may import installer/plan, installer/module and manifest.
 package pipeline
 
-import "github.com/mensylisir/kubexm/installer/plan"
+import (
+	"slices"
+
+	"github.com/mensylisir/kubexm/installer/plan"
+)
 
 // All lists every pipeline.
 func All() []plan.Pipeline {
-	return append([]plan.Pipeline{Create(), Delete(), Reset(), Preflight(), Prepare(), Restore()}, Restarts()...)
+	return slices.Concat([]plan.Pipeline{Create(), Delete(), Reset(), Preflight(), Prepare(), Restore(), AddNodes(), DeleteNodes()}, Restarts(), Store())
 }
 
 // Named returns the pipeline with a name, as `kubexm plan` takes it.

@@ -21,6 +21,9 @@ func (g *Guard) HostOf(host string) string {
 	return host
 }
 
+// ForOneHost reports whether the whole fragment is for one host.
+func (g *Guard) ForOneHost() bool { return g.of != "" }
+
 // UndoNodes returns the undo nodes of a host, in the order in which they run one after another.
 // Some may run on other hosts.
 func (g *Guard) UndoNodes(host string) []*Node { return g.back[host].nodes }
@@ -44,7 +47,9 @@ func Guarded(f Fragment, back func(manifest.Host) Fragment) Fragment {
 }
 
 // GuardedFor is Guarded for a fragment that is about one host and also has steps on others,
-// such as a drain through a master: back runs once, whichever of them failed.
+// such as a drain through a master: back runs once, whichever of them failed. It also runs if
+// the run ends after f has changed something and before f is complete, because another host
+// failed or the run was stopped.
 func GuardedFor(h manifest.Host, f, back Fragment) Fragment {
 	g := &Guard{hosts: []manifest.Host{h}, back: map[string]Fragment{h.Name: back.under("back/" + h.Name)}, of: h.Name}
 	for _, n := range f.nodes {

@@ -58,22 +58,44 @@ func (s Scope) Joining() []manifest.Host {
 	})
 }
 
-// Leaving returns the hosts of the record that the config no longer lists, as they were
-// applied.
+// Leaving returns the hosts that leave the cluster, as they were applied.
 func (s Scope) Leaving() []manifest.Host {
-	if s.Exists == nil {
+	if s.Before == nil {
 		return nil
 	}
 	var out []manifest.Host
-	for _, was := range s.Exists.Hosts {
-		if _, stays := s.Want.Host(was.Name); stays {
-			continue
-		}
-		if h, ok := s.Exists.Config.Host(was.Name); ok {
+	for _, h := range s.Before.Spec.Hosts {
+		if _, stays := s.Want.Host(h.Name); !stays {
 			out = append(out, h)
 		}
 	}
 	return out
+}
+
+// Departing returns the scope of the hosts that leave the cluster: the cluster as it was
+// applied, narrowed to them. If none leaves, it has no hosts. Data is not preserved.
+func (s Scope) Departing() Scope {
+	out := s
+	out.Targets = nil
+	for _, h := range s.Leaving() {
+		out.Targets = append(out.Targets, h.Name)
+	}
+	was := &manifest.Cluster{}
+	if len(out.Targets) > 0 {
+		*was = *s.Before
+	}
+	was.Spec.Etcd.PreserveData = false
+	out.Want = was
+	return out
+}
+
+// Peers returns the hosts that checks compare the targets with: with a cluster record all
+// hosts of the cluster, otherwise only the targets.
+func (s Scope) Peers() []manifest.Host {
+	if s.Exists == nil {
+		return s.Hosts()
+	}
+	return s.WithoutTargets().Hosts()
 }
 
 // Changed reports whether a field with one of some effects differs from what was applied.

@@ -86,9 +86,14 @@ func TestWhatExists(t *testing.T) {
 	if got := names(s.Joining()); got != "w2 w3" { // w2 was away when it was to join
 		t.Errorf("joining %s", got)
 	}
-	if got := names(s.Leaving()); got != "w1" {
+	if len(s.Leaving()) > 0 || len(s.Departing().Hosts()) > 0 {
+		t.Error("hosts leave that nobody takes out of the cluster")
+	}
+	s.Before = was
+	if got := names(s.Leaving()); got != "w1" || names(s.Departing().Hosts()) != "w1" {
 		t.Errorf("leaving %s", got)
 	}
+	s.Before = nil
 	if !s.Changed(manifest.EffectNodes) || s.Changed(manifest.EffectUpgrade, "kubelet") {
 		t.Error("hosts have changed, and nothing else")
 	}

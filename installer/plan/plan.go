@@ -16,9 +16,12 @@ type Scope struct {
 	Want    *manifest.Cluster
 	Exists  *manifest.Existing // nil if nothing was applied yet, or the record was not read
 	Set     string             // of the lock; "" is its first
+	Before  *manifest.Cluster  // the cluster with the hosts that leave it, as applied; nil if none leaves
 	Targets []string           // host names; none means all
 	Away    []string           // host names
 	Skip    []string           // steps' names of the checks that Checks leaves out
+	Flags   []string           // names of the pipeline's flags that are given
+	Drain   Drain              // how nodes are drained
 	Batch   Batch              // how many hosts a rolling change processes at once; masters and etcd members always one by one
 }
 
@@ -49,6 +52,9 @@ func (s Scope) Only(all []manifest.Host) []manifest.Host {
 func (s Scope) Checks(all ...steps.Step) []steps.Step {
 	return slices.DeleteFunc(all, func(c steps.Step) bool { return slices.Contains(s.Skip, c.Meta().Name) })
 }
+
+// Has reports whether a flag of the pipeline is given.
+func (s Scope) Has(flag string) bool { return slices.Contains(s.Flags, flag) }
 
 // WithoutTargets returns the same scope without targets.
 func (s Scope) WithoutTargets() Scope { s.Targets = nil; return s }

@@ -19,6 +19,9 @@ import (
 func (s *Site) Reach(ctx context.Context) (unreached installer.HostErrors, err error) {
 	o := s.Options
 	o.Exclusive = !s.DryRun
+	if s.Pipeline.Membership != plan.KeepsHosts {
+		return s.reachMembership(ctx, o)
+	}
 	if !s.Pipeline.Deletes {
 		s.Session, unreached, err = installer.Reach(ctx, o)
 		return unreached, err
@@ -89,25 +92,33 @@ func (s *Site) Supply(ctx context.Context) error {
 	return s.Session.AddRegistrySource(ctx)
 }
 
-// Begin records the start of a deletion; other pipelines need no record.
+// Begin records the start of a deletion, of a cluster or of hosts; other pipelines need no record.
 func (s *Site) Begin() error {
-	if s.Deletion == nil || s.DryRun {
-		return nil
+	switch {
+	case s.DryRun:
+	case s.Deletion != nil:
+		return s.Deletion.Begin()
+	case s.Change != nil:
+		return s.Change.Begin()
 	}
-	return s.Deletion.Begin()
+	return nil
 }
 
 // End records the successful end of a deletion.
 func (s *Site) End() error {
-	if s.Deletion == nil || s.DryRun {
-		return nil
+	switch {
+	case s.DryRun:
+	case s.Deletion != nil:
+		return s.Deletion.End()
+	case s.Change != nil:
+		return s.Change.End()
 	}
-	return s.Deletion.End()
+	return nil
 }
 
 // RunOptions returns the run options of the request.
 func (s *Site) RunOptions() installer.RunOptions {
-	return installer.RunOptions{DryRun: s.DryRun, Parallel: s.Parallel, Stop: s.Stop, Version: s.Version, Skipped: s.Skipped}
+	return installer.RunOptions{DryRun: s.DryRun, Flags: s.Flags, Parallel: s.Parallel, Stop: s.Stop, Version: s.Version, Skipped: s.Skipped}
 }
 
 // ErrStopped reports that the checks were stopped before their end.
@@ -116,7 +127,7 @@ var ErrStopped = errors.New("stopped before all checks were made")
 // ChecksRequest returns a request that only checks the hosts of s, on its session.
 func (s *Site) ChecksRequest() *Site {
 	look := &Site{Request: s.Request, Session: s.Session, Skipped: s.Skipped, skip: s.skip}
-	look.Pipeline, look.DryRun, look.Away, look.Batch = pipeline.Preflight(), true, nil, plan.Batch{}
+	look.Pipeline, look.DryRun, look.Away, look.Batch, look.Drain, look.Targets, look.Flags = pipeline.Preflight(), true, nil, plan.Batch{}, plan.Drain{}, nil, nil
 	return look
 }
 

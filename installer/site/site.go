@@ -38,8 +38,13 @@ type Request struct {
 	Preserve   *bool      // whether a deletion preserves etcd's data and the images; nil: as in the config
 	SkipCheck  []string   // checks to skip, with or without "preflight."
 	SkipHosts  []string   // hosts to skip
+	Targets    []string   // hosts that the command names
+	Dead       bool       // the named hosts do not answer
+	AllowEven  bool       // accept an even number of etcd members
 	AllowOlder bool       // accept a bundle older than the cluster's
 	Batch      plan.Batch // of a pipeline that runs in batches
+	Flags      []string   // names of the pipeline's flags that are given
+	Drain      plan.Drain // of a pipeline that drains nodes
 	DryRun     bool
 	Stop       <-chan struct{} // closed for a graceful stop
 }
@@ -48,9 +53,10 @@ type Request struct {
 type Site struct {
 	Request
 	Graph    *plan.Graph
-	Deletion *installer.Deletion // of a pipeline that deletes a cluster
-	Session  *installer.Session  // nil before Reach
-	Exists   *manifest.Existing  // the cluster record; read only if hosts are skipped
+	Deletion *installer.Deletion   // of a pipeline that deletes a cluster
+	Change   *installer.Membership // of a pipeline that changes the hosts of a cluster
+	Session  *installer.Session    // nil before Reach
+	Exists   *manifest.Existing    // the cluster record; read only if hosts are skipped, or join or leave
 
 	Skipped   []string        // checks that the user skipped
 	Unchecked []steps.Finding // checks that cannot run without a bundle
@@ -107,13 +113,21 @@ func (s *Site) open(ctx context.Context, own *manifest.Cluster) (err error) {
 	if err := s.setAway(); err != nil {
 		return err
 	}
-	if !s.Pipeline.Deletes { // what is deleted is known after connecting to the hosts
+	if s.Pipeline.Membership == plan.KeepsHosts {
+		if err := CheckTargets(s.Pipeline, s.Cluster, s.Targets); err != nil {
+			return err
+		}
+	}
+	if !s.Pipeline.Deletes && s.Pipeline.Membership == plan.KeepsHosts { // otherwise the record decides, which is read from the hosts
 		if s.Graph, err = plan.Build(s.Pipeline, s.Scope()); err != nil {
 			return err
 		}
 	}
 	if err := s.checkFiles(); err != nil {
 		return err
+	}
+	if s.Bundle == nil && s.Pipeline.Membership == plan.AddsHosts {
+		return &refusal.Error{Err: errors.New("new hosts need the programs and images of the cluster, but --bundle is missing"), Kind: refusal.Usage, Advice: "specify the bundle with --bundle: it must contain the versions of the cluster"}
 	}
 	if s.Bundle == nil && s.Pipeline.Bundle == plan.BundleNeeded && len(s.Cluster.Spec.Bundle.OperatingSystems) > 0 {
 		return &refusal.Error{Err: errors.New("the config lists operating systems whose packages the hosts require, but --bundle is missing"), Kind: refusal.Usage, Advice: "specify the bundle with --bundle"}
@@ -186,7 +200,17 @@ func (s *Site) checkFiles() error {
 
 // Scope returns the scope of the plan.
 func (s *Site) Scope() plan.Scope {
-	return plan.Scope{Want: s.Cluster, Set: s.Cluster.Spec.Kubernetes.Version, Skip: s.skip, Away: s.Away, Exists: s.Exists, Batch: s.Batch}
+	out := plan.Scope{Want: s.Cluster, Set: s.Cluster.Spec.Kubernetes.Version, Skip: s.skip, Away: s.Away, Exists: s.Exists, Batch: s.Batch, Drain: s.Drain, Targets: s.Targets, Flags: s.Flags}
+	if s.Change == nil {
+		return out
+	}
+	out.Want, out.Away = s.Change.After, slices.Concat(s.Away, s.Change.Dead)
+	if s.Pipeline.Membership == plan.RemovesHosts {
+		out.Before, out.Targets = s.Change.Before, nil
+	} else {
+		out.Targets = s.Change.Targets
+	}
+	return out
 }
 
 // Confirm returns an error that states what the user has to confirm; nil if nothing.

@@ -11,7 +11,6 @@ import (
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/audit"
 	"github.com/mensylisir/kubexm/installer/engine"
-	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/state"
 	"github.com/mensylisir/kubexm/manifest"
@@ -31,7 +30,7 @@ func (s *Site) Graph(p Pipe, change func(*plan.Node)) *plan.Graph {
 
 func (s *Site) graphOf(c *manifest.Cluster, p Pipe, change func(*plan.Node)) *plan.Graph {
 	s.T.Helper()
-	g, err := plan.Build(p(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version, Away: s.Skip})
+	g, err := plan.Build(p(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version, Away: s.Skip, Batch: s.Batch, Drain: s.Drain, Targets: s.Targets, Flags: s.Flags})
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -142,11 +141,18 @@ func (s *Site) create(p Pipe, change func(*plan.Node)) error {
 // clean cleans the hosts that a deletion skipped, if they are reachable now.
 func (s *Site) clean(all hosts) error {
 	s.T.Helper()
-	cleanings, err := state.Cleanings(s.Workdir, s.Cluster)
+	return s.cleanFor(s.Cluster, all)
+}
+
+// cleanFor is clean for the hosts of a cluster.
+func (s *Site) cleanFor(c *manifest.Cluster, all hosts) error {
+	s.T.Helper()
+	cleanings, err := state.Cleanings(s.Workdir, c)
 	if err != nil {
 		return err
 	}
-	for _, c := range cleanings {
+	for _, x := range cleanings {
+		c := x.Cluster
 		old := hosts{}
 		if slices.ContainsFunc(c.Spec.Hosts, func(h manifest.Host) bool { return all[h.Name] == nil }) {
 			continue
@@ -156,7 +162,11 @@ func (s *Site) clean(all hosts) error {
 			facade.Host, facade.Cluster = h, c
 			old[h.Name] = &facade
 		}
-		if err := s.walk(old, s.graphOf(c, pipeline.Reset, nil), nil); err != nil {
+		g, err := installer.CleaningPlan(x)
+		if err != nil {
+			return err
+		}
+		if err := s.walk(old, g, nil); err != nil {
 			return err
 		}
 		if err := state.Cleaned(s.Workdir, c); err != nil {

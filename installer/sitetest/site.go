@@ -9,6 +9,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/audit"
 	"github.com/mensylisir/kubexm/installer/engine"
 	"github.com/mensylisir/kubexm/installer/pipeline"
+	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector"
@@ -59,6 +60,11 @@ type Site struct {
 	// steps are checked.
 	Passed   func(node, host string) bool
 	Skip     []string       // hosts that a run skips
+	Targets  []string       // hosts that a run works on
+	Flags    []string       // flags of the pipeline that are given
+	Batch    plan.Batch     // of runs in batches
+	Drain    plan.Drain     // of runs that drain nodes
+	Lost     []string       // hosts that a change of the cluster's hosts does not reach
 	Events   []engine.Event // of the last run
 	Warnings []string       // warnings of all runs
 
@@ -87,6 +93,9 @@ func Of(t TB, o Options) *Site {
 	s := &Site{T: t, Cluster: c, Sims: map[string]*conntest.Sim{}, Workdir: t.TempDir()}
 	s.Kube = steptest.NewKube(s.Cluster)
 	s.Kube.Disturbs = true
+	if part.StoreOf(c).Kind == part.External {
+		s.Kube.Outside = conntest.New(t)
+	}
 	s.change = o.Change
 	for _, h := range s.Cluster.Spec.Hosts {
 		s.addHost(h)

@@ -24,6 +24,8 @@ type Left struct {
 	// Pending reports that the deletion has not ended: the host may still be part of a
 	// cluster.
 	Pending bool `json:"pending,omitempty"`
+	// Node reports that only the host was deleted: its cluster still exists.
+	Node bool `json:"node,omitempty"`
 	// Config is the applied config of the cluster, without secrets: it determines what is on
 	// the host.
 	Config string `json:"config"`
@@ -113,14 +115,53 @@ func (d *Deletion) End(dir string) error {
 	return writeLeft(dir, all)
 }
 
+// BeginLeaving records hosts that leave the cluster c and do not answer. An existing entry is
+// preserved.
+func BeginLeaving(dir string, c *manifest.Cluster, names []string, now time.Time) error {
+	config, err := c.Public()
+	if err != nil {
+		return err
+	}
+	all, err := ReadLeft(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(all, func(l Left) bool { return l.Host == name }) {
+			continue
+		}
+		h, _ := c.Host(name)
+		all = append(all, Left{Host: name, Address: h.Address, Since: now.UTC().Truncate(time.Second), Config: string(config), Pending: true, Node: true})
+	}
+	return writeLeft(dir, all)
+}
+
+// EndLeaving records that the hosts have left the cluster, and still have to be cleaned.
+func EndLeaving(dir string, names []string) error {
+	all, err := ReadLeft(dir)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		all[i].Pending = all[i].Pending && !slices.Contains(names, all[i].Host)
+	}
+	return writeLeft(dir, all)
+}
+
+// Cleaning is what a host has to be cleaned of.
+type Cleaning struct {
+	Cluster *manifest.Cluster // as it was applied, with only this host
+	Node    bool              // only the host was deleted: its cluster still exists
+}
+
 // Cleanings returns, for hosts of c that deletions skipped, the clusters to clean them of: as
 // they were applied, with only these hosts, reached as specified in c.
-func Cleanings(dir string, c *manifest.Cluster) ([]*manifest.Cluster, error) {
+func Cleanings(dir string, c *manifest.Cluster) ([]Cleaning, error) {
 	all, err := ReadLeft(dir)
 	if err != nil {
 		return nil, err
 	}
-	var out []*manifest.Cluster
+	var out []Cleaning
 	for _, l := range all {
 		if _, ok := c.Host(l.Host); !ok || l.Pending {
 			continue
@@ -131,7 +172,7 @@ func Cleanings(dir string, c *manifest.Cluster) ([]*manifest.Cluster, error) {
 		}
 		one := c.Applied(was).Only([]string{l.Host})
 		one.Spec.Etcd.PreserveData = false
-		out = append(out, one)
+		out = append(out, Cleaning{Cluster: one, Node: l.Node})
 	}
 	return out, nil
 }

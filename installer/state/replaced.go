@@ -23,7 +23,13 @@ import (
 // without one.
 func Replaced(ctx context.Context, c *manifest.Cluster, r *manifest.Existing, dir string, of Of) (steps.Findings, error) {
 	masters := c.HostsWith(manifest.RoleMaster)
-	if len(masters) == 0 || of(masters[0]) == nil {
+	if len(masters) == 0 {
+		return nil, nil
+	}
+	if found := listedFirst(masters[0], r); len(found) > 0 {
+		return found, nil
+	}
+	if of(masters[0]) == nil {
 		return nil, nil
 	}
 	first := of(masters[0])
@@ -57,13 +63,23 @@ func Replaced(ctx context.Context, c *manifest.Cluster, r *manifest.Existing, di
 	if len(hosts) == 0 {
 		f.Advice += ". No host belongs to the cluster: if the cluster was deleted from another machine, run the deletion on this machine too"
 	}
-	if r != nil && !slices.Contains(r.Config.RolesOf(first.Name), manifest.RoleMaster) {
-		if was := r.Config.Spec.RoleGroups.Names(manifest.RoleMaster); len(was) > 0 {
-			f.What = "is listed first in spec.roleGroups.master, but is not a master of the existing cluster: kubeadm init would create a second cluster there"
-			f.Advice = "list " + was[0] + " first: the masters after the first join the cluster"
-		}
-	}
 	return steps.Findings{f}, nil
+}
+
+// listedFirst finds a first master that the cluster record does not list as a master. Its host may
+// have a control plane of its own, such as one that was deleted while it did not answer.
+func listedFirst(first manifest.Host, r *manifest.Existing) steps.Findings {
+	if r == nil || slices.Contains(r.Config.RolesOf(first.Name), manifest.RoleMaster) {
+		return nil
+	}
+	was := r.Config.Spec.RoleGroups.Names(manifest.RoleMaster)
+	if len(was) == 0 {
+		return nil
+	}
+	return steps.Findings{{Host: first.Name, Check: Check,
+		What:   "is listed first in spec.roleGroups.master, but is not a master of the existing cluster: kubeadm init would create a second cluster there",
+		Advice: "list " + was[0] + " first: the masters after the first join the cluster",
+	}}
 }
 
 // Preserved reports whether the cluster was deleted with its data preserved for the next one:

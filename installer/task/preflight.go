@@ -24,7 +24,7 @@ func Preflight() plan.Task {
 		if hasPackages(s) {
 			o.Systems = node.Systems(s.Want)
 		}
-		o.Modules, o.Writes, o.Hosts = node.Modules(s.Want), writes(s), hostNames(s.Hosts())
+		o.Modules, o.Writes, o.Hosts = node.Modules(s.Want), writes(s), hostNames(s.Peers())
 		o.HoldsVIP = (hasBalancers(s) || hasKubeVIP(s)) && s.Exists != nil && s.Exists.Config != nil && part.EndpointOf(s.Exists.Config).VIP == part.EndpointOf(s.Want).VIP
 		// Slow checks, which run commands on the host, run in parallel with the others.
 		lanes := map[preflight.Where][]steps.Step{}
@@ -46,7 +46,7 @@ func Preflight() plan.Task {
 			plan.On(s.Hosts(), lanes[preflight.Everywhere]...),
 			plan.On(nodes(s), lanes[preflight.OnNodes]...),
 			plan.Par(slow...),
-			plan.Seq(plan.On(s.Hosts(), preflight.GatherFacts()), plan.Par(compared...)),
+			plan.Seq(plan.On(s.Peers(), preflight.GatherFacts()), plan.Par(compared...)),
 		)
 	}}
 }

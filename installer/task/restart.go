@@ -54,7 +54,7 @@ func RestartControlPlane() plan.Task {
 }
 
 // RestartKubelets restarts the kubelets: of masters one at a time, then of workers in batches.
-// Pods keep running.
+// Pods keep running, unless the nodes are drained.
 func RestartKubelets() plan.Task {
 	return plan.Task{Name: "restart-kubelets", Plan: func(s plan.Scope) plan.Fragment {
 		return onNodes(s, controlplane.RestartKubelet())
@@ -62,7 +62,7 @@ func RestartKubelets() plan.Task {
 }
 
 // RestartRuntime restarts the container runtime: of masters one at a time, then of workers in
-// batches. Pods keep running.
+// batches. Pods keep running, unless the nodes are drained.
 func RestartRuntime() plan.Task {
 	return plan.Task{Name: "restart-runtime", Plan: func(s plan.Scope) plan.Fragment {
 		return onNodes(s, runtime.Of(s.Want).Restart)
@@ -83,8 +83,11 @@ func eachMaster(s plan.Scope, ss ...steps.Step) plan.Fragment {
 }
 
 // onNodes runs a step on masters one at a time, then on workers in batches: a batch starts
-// when the nodes of the previous one are Ready.
+// when the nodes of the previous one are Ready. Nodes are drained before on request.
 func onNodes(s plan.Scope, step steps.Step) plan.Fragment {
+	if s.Drain.Requested {
+		return onDrainedNodes(s, step)
+	}
 	return plan.Seq(eachMaster(s, step), plan.Batches(onlyWorkers(s), s.Batch, func(hs []manifest.Host) plan.Fragment {
 		return plan.Seq(plan.On(hs, step), plan.Each(hs, func(h manifest.Host) plan.Fragment { return plan.On(s.Lead(), gate.Node(h, "")) }))
 	}, nil))

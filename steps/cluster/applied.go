@@ -148,7 +148,10 @@ func WriteApplied() steps.Step {
 			return nil, err
 		}
 		text, err := r.text()
-		files := map[string][]byte{appliedPath(appliedConfig): r.Config, appliedPath(appliedLock): h.Applied().Lock, appliedPath(appliedSummary): text}
+		files := map[string][]byte{appliedPath(appliedConfig): r.Config, appliedPath(appliedSummary): text}
+		if lock := h.Applied().Lock; lock != nil { // a run without a bundle may not have it
+			files[appliedPath(appliedLock)] = lock
+		}
 		if bundles := h.Applied().Bundles; bundles != nil {
 			files[appliedPath(appliedBundles)] = bundles
 		}

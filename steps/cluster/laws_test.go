@@ -78,6 +78,7 @@ func TestRecordsOnHostsKeepTheirLaws(t *testing.T) {
 func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 	dns := with(t, "  dns: {dnsEtcHosts: \"192.0.2.50 git.site.local\"}\n")
 	small := with(t, "")
+	two := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "worker: [node1]", "worker: [node1, node2]").Replace(steptest.Small))
 	labelled := steptest.Cluster(t, strings.Replace(steptest.Small, "address: 192.0.2.11}", "address: 192.0.2.11, labels: {zone: a}, taints: [{key: only, value: db, effect: NoSchedule}]}", 1))
 	for name, c := range map[string]struct {
 		kase   steptest.Case
@@ -89,6 +90,7 @@ func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 		"keep-applied":     {recordedIn(t, standing(small)), cluster.WriteApplied(), true},
 		"coredns":          {standing(dns), cluster.CoreDNS(dns), true},
 		"sign-kubelets":    {standing(small), cluster.SignKubelets(small, small.Spec.Hosts), false},
+		"delete-node":      {standing(two), cluster.DeleteNode(two.Spec.Hosts[1]), false},
 		"label-nodes":      {standing(labelled), cluster.LabelNodes(labelled, labelled.Spec.Hosts), false},
 	} {
 		t.Run(name, func(t *testing.T) { steptest.Do(t, c.kase, c.step, c.undoes) })

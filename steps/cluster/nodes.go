@@ -84,11 +84,13 @@ func labels(c *manifest.Cluster, h manifest.Host) map[string]string {
 // node holds the fields of a Node object that kubexm reads.
 type node struct {
 	Metadata struct {
-		Name   string            `json:"name"`
-		Labels map[string]string `json:"labels"`
+		Name        string            `json:"name"`
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
 	Spec struct {
-		Taints []struct{ Key, Value, Effect string } `json:"taints"`
+		Unschedulable bool                                  `json:"unschedulable"`
+		Taints        []struct{ Key, Value, Effect string } `json:"taints"`
 	} `json:"spec"`
 	Status struct {
 		Conditions []struct{ Type, Status, Message string } `json:"conditions"`

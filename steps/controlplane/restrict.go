@@ -19,7 +19,7 @@ import (
 // root: by default all users can read some of them. A reset deletes these files.
 func RestrictFiles(c *manifest.Cluster) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubeadm.restrict-files", Timeout: 2 * time.Minute},
+		M: steps.Meta{Name: "kubeadm.restrict-files", Timeout: 10 * time.Minute}, // many small commands: a host under load took two minutes
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			open, err := openFiles(ctx, c, h)
 			return len(open) == 0, err

@@ -64,21 +64,26 @@ func over(ours, users manifest.Args) manifest.Args {
 	return append(out, users...)
 }
 
+// initialCluster returns the value of the flag initial-cluster for the members of the config.
+func initialCluster(c *manifest.Cluster) string {
+	var all []string
+	for _, m := range part.StoreOf(c).Members {
+		all = append(all, m.Name+"="+peerURL(address(c, m)))
+	}
+	return strings.Join(all, ",")
+}
+
 // memberFlags returns all flags of the member on h. A member with data ignores the flags of
 // the first start (initial-*), so that one unit serves both cases and existing data is
 // never overwritten.
-func memberFlags(c *manifest.Cluster, h manifest.Host) manifest.Args {
+func memberFlags(c *manifest.Cluster, h manifest.Host, initial string) manifest.Args {
 	at := address(c, h)
-	var initial []string
-	for _, m := range part.StoreOf(c).Members {
-		initial = append(initial, m.Name+"="+peerURL(address(c, m)))
-	}
 	ours := manifest.Args{
 		{Name: "name", Value: h.Name}, {Name: "data-dir", Value: c.Spec.Etcd.DataDir},
 		{Name: "listen-peer-urls", Value: peerURL(at)}, {Name: "initial-advertise-peer-urls", Value: peerURL(at)},
 		{Name: "listen-client-urls", Value: clientURL(at) + "," + clientURL(loopback(at))}, {Name: "advertise-client-urls", Value: clientURL(at)},
 		{Name: "listen-metrics-urls", Value: "http://" + net.JoinHostPort(loopback(at), metricsPort)},
-		{Name: "initial-cluster", Value: strings.Join(initial, ",")},
+		{Name: "initial-cluster", Value: initial},
 		{Name: "initial-cluster-token", Value: c.Metadata.Name},
 		{Name: "client-cert-auth", Value: "true"}, {Name: "trusted-ca-file", Value: caFile},
 		{Name: "cert-file", Value: serverCert}, {Name: "key-file", Value: serverKey},

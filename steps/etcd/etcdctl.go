@@ -26,8 +26,12 @@ type Client struct {
 	flags     []string
 	limit     time.Duration // of one command; 0 is the runner's
 
-	in func(context.Context, *steps.Host) ([]string, error) // the command that runs etcdctl; nil runs the host's own
+	// in returns the container in which etcdctl runs; nil runs the host's own.
+	in func(context.Context, *steps.Host) (string, error)
 }
+
+// execTime is the timeout of one command in a container.
+const execTime = 30 * time.Second
 
 // InContainer returns a Client of the member that kubeadm runs on a master, with the keys
 // in the folder keys. It finds the container through the container runtime and not through
@@ -37,16 +41,16 @@ func InContainer(keys string) Client {
 	return Client{
 		endpoints: []string{clientURL("localhost")},
 		flags:     append([]string{answersWithin(answerTime)}, keyFlags(keys+"/ca.crt", keys+"/healthcheck-client.crt", keys+"/healthcheck-client.key")...),
-		in: func(ctx context.Context, h *steps.Host) ([]string, error) {
+		in: func(ctx context.Context, h *steps.Host) (string, error) {
 			found, err := h.Exec(ctx, "crictl", "ps", "--quiet", "--state", "Running", "--name", "^etcd$", "--label", "io.kubernetes.pod.namespace=kube-system")
 			if err != nil {
-				return nil, err
+				return "", err
 			}
 			ids := strings.Fields(string(found))
 			if len(ids) == 0 {
-				return nil, steps.Advise(errNoContainer, "run crictl ps -a --name etcd and journalctl -u kubelet on %s", h.Name)
+				return "", steps.Advise(errNoContainer, "run crictl ps -a --name etcd and journalctl -u kubelet on %s", h.Name)
 			}
-			return []string{"crictl", "exec", "--sync", "--timeout", "30", ids[0]}, nil
+			return ids[0], nil
 		},
 	}
 }
@@ -62,7 +66,16 @@ func ofService(within time.Duration, endpoints ...string) Client {
 	return Client{endpoints: endpoints, flags: append(keyFlags(caFile, healthCert, healthKey), answersWithin(within)), limit: 2*within + 10*time.Second}
 }
 
-func answersWithin(d time.Duration) string { return "--command-timeout=" + d.String() }
+// within returns the client with another timeout of requests.
+func (c Client) within(d time.Duration) Client {
+	c.flags = slices.DeleteFunc(slices.Clone(c.flags), func(f string) bool { return strings.HasPrefix(f, commandTimeout) })
+	c.flags, c.limit = append(c.flags, answersWithin(d)), d+execTime
+	return c
+}
+
+const commandTimeout = "--command-timeout="
+
+func answersWithin(d time.Duration) string { return commandTimeout + d.String() }
 
 func keyFlags(ca, cert, key string) []string {
 	return []string{"--cacert=" + ca, "--cert=" + cert, "--key=" + key}
@@ -82,9 +95,11 @@ func (c Client) Argv(words ...string) []string { return c.argv(c.endpoints[0], w
 func (c Client) Run(ctx context.Context, h *steps.Host, words ...string) (out []byte, err error) {
 	var by []string
 	if c.in != nil {
-		if by, err = c.in(ctx, h); err != nil {
+		id, err := c.in(ctx, h)
+		if err != nil {
 			return nil, err
 		}
+		by = []string{"crictl", "exec", "--sync", "--timeout", strconv.Itoa(int(max(execTime, c.limit).Seconds())), id}
 	}
 	for _, at := range c.endpoints {
 		var res connector.Result

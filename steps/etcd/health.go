@@ -41,31 +41,50 @@ func WaitHealthy(c *manifest.Cluster) steps.Step {
 // answers waits for the member of a host. It stops waiting for one that exits after each
 // start. The error includes the last lines of its journal.
 func answers(ctx context.Context, c *manifest.Cluster, h *steps.Host) error {
-	first := -1
+	exits := exitWatch{}
 	err := steps.Until(ctx, healthTimeout, time.Second, func(ctx context.Context) error {
 		err := health(ctx, c, h)
 		if err == nil {
 			return nil
 		}
-		u, uerr := h.Unit(ctx, unit)
-		if uerr != nil {
-			return err
-		}
-		if first < 0 || u.Restarts < first { // the unit was started again, with a new counter
-			first = u.Restarts
-		}
-		if u.Restarts-first >= maxRestarts {
-			return steps.Permanent(errExits)
+		if exited := exits.check(ctx, h); exited != nil {
+			return steps.Permanent(exited)
 		}
 		return err
 	})
 	if err == nil {
 		return nil
 	}
-	if log, jerr := h.Journal(context.WithoutCancel(ctx), unit, 8); jerr == nil && strings.TrimSpace(log) != "" {
-		err = errors.Join(err, errors.New("its last lines:\n"+log))
+	return steps.Advise(withJournal(ctx, h, err), "run journalctl -u %s on %s, and check that the etcd hosts reach each other on port %s", unit, h.Name, peerPort)
+}
+
+// exitWatch counts the restarts of the host's etcd.
+type exitWatch struct {
+	seen  bool
+	first int
+}
+
+// check returns errExits if etcd has been restarted too often since the first call.
+func (w *exitWatch) check(ctx context.Context, h *steps.Host) error {
+	u, err := h.Unit(ctx, unit)
+	if err != nil {
+		return nil //nolint:nilerr // the caller has another error to report
 	}
-	return steps.Advise(err, "run journalctl -u %s on %s, and check that the etcd hosts reach each other on port %s", unit, h.Name, peerPort)
+	if !w.seen || u.Restarts < w.first { // the unit was started again, with a new counter
+		w.seen, w.first = true, u.Restarts
+	}
+	if u.Restarts-w.first >= maxRestarts {
+		return errExits
+	}
+	return nil
+}
+
+// withJournal adds the last lines of etcd's journal to an error.
+func withJournal(ctx context.Context, h *steps.Host, err error) error {
+	if log, jerr := h.Journal(context.WithoutCancel(ctx), unit, 8); jerr == nil && strings.TrimSpace(log) != "" {
+		return errors.Join(err, errors.New("its last lines:\n"+log))
+	}
+	return err
 }
 
 // health makes a linearizable read through the member of a host, or with "--cluster" in

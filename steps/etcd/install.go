@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"errors"
+	"io/fs"
 	"regexp"
 	"strings"
 	"text/template"
+	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
@@ -49,8 +52,40 @@ func resources(c *manifest.Cluster) []op.Resource {
 	)
 }
 
+const unitPath = "/etc/systemd/system/" + unit
+
+// unitFile is the file of the unit. A member with data ignores the flag initial-cluster, so
+// the unit keeps its value: another member in the config restarts nothing.
 func unitFile(c *manifest.Cluster) op.File {
-	return op.Text("/etc/systemd/system/"+unit, func(_ context.Context, h *steps.Host) ([]byte, error) { return serviceUnit(c, h.Host) })
+	return op.Text(unitPath, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		initial, err := initialOf(ctx, c, h)
+		if err != nil {
+			return nil, err
+		}
+		return serviceUnit(c, h.Host, initial)
+	})
+}
+
+var initialFlag = regexp.MustCompile(`--initial-cluster=(\S+)`)
+
+// initialOf returns the value of initial-cluster for the unit of the member on h.
+func initialOf(ctx context.Context, c *manifest.Cluster, h *steps.Host) (string, error) {
+	all := initialCluster(c)
+	text, err := h.ReadFile(ctx, unitPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	exists := initialFlag.FindSubmatch(text)
+	if exists == nil || string(exists[1]) == all {
+		return all, nil
+	}
+	if has, err := hasData(ctx, c, h); err != nil || !has {
+		return all, err
+	}
+	return string(exists[1]), nil
 }
 
 func dataDir(c *manifest.Cluster) op.Dir {
@@ -81,11 +116,15 @@ func pair(cert, key string, of func(*steps.Host) (name string, r pki.Request)) [
 }
 
 // Install makes a host an etcd member: binaries, certificates, data folder and unit. It does
-// not wait for the other members, because all are started before a quorum exists.
+// not wait for the other members, because all are started before a quorum exists. A host
+// without data joins members that have some: as a learner, which votes once it has all data.
 func Install(c *manifest.Cluster) steps.Step {
-	reads := func(m *steps.Meta) { m.Reads = append(m.Reads, Data) }
-	return op.Ensure("etcd.install", resources(c), op.Upload, reads)
+	joins := func(m *steps.Meta) { m.Reads, m.Timeout = append(m.Reads, Data), installTimeout }
+	return op.Ensure("etcd.install", resources(c), op.Upload, joins)
 }
+
+// installTimeout suffices for a learner that catches up, on three hosts one after another.
+const installTimeout = 3*catchUpTimeout + 10*time.Minute
 
 // Uninstall removes the etcd member from a host: unit, binaries, certificates and data. A
 // deletion that preserves data keeps the data folder.
@@ -97,9 +136,9 @@ func Uninstall(c *manifest.Cluster, keep bool) steps.Step {
 	return op.Remove("etcd.uninstall", rs, op.Destroys)
 }
 
-func serviceUnit(c *manifest.Cluster, h manifest.Host) ([]byte, error) {
+func serviceUnit(c *manifest.Cluster, h manifest.Host, initial string) ([]byte, error) {
 	var words []string
-	for _, a := range memberFlags(c, h) {
+	for _, a := range memberFlags(c, h, initial) {
 		words = append(words, quote("--"+a.Name+"="+a.Value))
 	}
 	var b bytes.Buffer

@@ -132,16 +132,19 @@ func CheckKeys(c *manifest.Cluster) steps.Step {
 		advice, err := caAdvice(ctx, h)
 		return steps.Findings{{What: errAnotherCA.Error(), Advice: advice}}, err
 	})
-	return writing{check}
+	return writing{check, Data}
 }
 
-// writing is a check that also stores Data.
-type writing struct{ steps.Step }
+// writing is a check that also stores an output.
+type writing struct {
+	steps.Step
+	key steps.AnyKey
+}
 
-// Meta adds the output Data.
+// Meta adds the output.
 func (w writing) Meta() steps.Meta {
 	m := w.Step.Meta()
-	m.Writes = []steps.AnyKey{Data}
+	m.Writes = []steps.AnyKey{w.key}
 	return m
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -28,40 +29,6 @@ const (
 	joinFile = configDir + "/join.env"
 	joinText = "ETCD_INITIAL_CLUSTER_STATE=existing\n"
 )
-
-// joining is that file if an interrupted run has left it.
-type joining struct{ cluster *manifest.Cluster }
-
-func (joining) String() string { return "file " + joinFile }
-
-// Needs returns nil.
-func (joining) Needs() []manifest.Need { return nil }
-
-// Want removes the file once the member answers. The replacement of a member creates it, and
-// a member with data ignores it. Without it a member that exited before it had data would
-// bootstrap a separate etcd.
-func (j joining) Want(ctx context.Context, h *steps.Host, _ bool) (*op.Change, error) {
-	if exists, err := h.Exists(ctx, joinFile); err != nil || !exists {
-		return nil, err
-	}
-	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error {
-		if err := answers(ctx, j.cluster, h); err != nil {
-			return err
-		}
-		return h.Remove(ctx, joinFile)
-	}}, nil
-}
-
-// Gone removes the file.
-func (joining) Gone(ctx context.Context, h *steps.Host) (*op.Change, error) {
-	if ours, err := op.Recorded(ctx, h, unitFile(h.Cluster)); err != nil || !ours {
-		return nil, err
-	}
-	if exists, err := h.Exists(ctx, joinFile); err != nil || !exists {
-		return nil, err
-	}
-	return &op.Change{What: "remove " + joinFile, Apply: func(ctx context.Context, h *steps.Host) error { return h.Remove(ctx, joinFile) }}, nil
-}
 
 // survivors returns the endpoints of the other members that have data.
 func survivors(c *manifest.Cluster, h *steps.Host) []string {
@@ -110,15 +77,21 @@ func (m member) replace(ctx context.Context, h *steps.Host, others []string, sta
 			"start the others with systemctl start %s; if most members have lost their data, restore all of them from a snapshot", unit)
 	}
 	vacant, err := m.vacate(ctx, h, others)
+	if err == nil && vacant {
+		err = m.vacateLost(ctx, h, others)
+	}
 	if err != nil {
 		return steps.Advise(err, "run etcdctl member list on another etcd host")
 	}
 	if vacant {
 		url := peerURL(address(m.cluster, h.Host))
-		h.Log.InfoContext(ctx, "add a member", "member", h.Name, "url", url)
-		if err := change(ctx, h, others, "add", h.Name, "--peer-urls="+url); err != nil {
-			return steps.Advise(err, "all other members must run: check with etcdctl endpoint health --cluster on another etcd host")
+		h.Log.InfoContext(ctx, "add a member as a learner", "member", h.Name, "url", url)
+		if err := change(ctx, h, others, "add", h.Name, "--learner", "--peer-urls="+url); err != nil {
+			return steps.Advise(err, "all other members must run, and none may be a learner: check with kubexm etcd status -f CONFIG")
 		}
+	}
+	if err := m.listMembers(ctx, h, others); err != nil {
+		return err
 	}
 	if err := h.WriteFile(ctx, joinFile, []byte(joinText), runner.Attr{}); err != nil {
 		return err
@@ -126,10 +99,7 @@ func (m member) replace(ctx context.Context, h *steps.Host, others []string, sta
 	if err := start(ctx, h); err != nil {
 		return err
 	}
-	if err := answers(ctx, m.cluster, h); err != nil {
-		return err
-	}
-	return h.Remove(ctx, joinFile)
+	return m.finishJoin(ctx, h, others)
 }
 
 // vacate removes the former member of h. It reports whether a new member must be added: one
@@ -139,20 +109,48 @@ func (m member) vacate(ctx context.Context, h *steps.Host, others []string) (boo
 	if err != nil {
 		return false, err
 	}
-	url := peerURL(address(m.cluster, h.Host))
 	for _, x := range all {
-		if !slices.Contains(x.PeerURLs, url) {
+		if !slices.Contains(x.PeerURLs, PeerURL(m.cluster, h.Host)) {
 			continue
 		}
 		if x.Name == "" && len(x.ClientURLs) == 0 {
 			return false, nil
 		}
-		h.Log.InfoContext(ctx, "remove a member that has lost its data", "member", x.Name, "url", url)
+		h.Log.InfoContext(ctx, "remove a member that has lost its data", "member", x.Name, "url", PeerURL(m.cluster, h.Host))
 		if err := change(ctx, h, others, "remove", x.id()); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// vacateLost removes all other members whose hosts have lost their data. etcd adds no member
+// while another one does not answer, and those will not: each host adds its own again.
+func (m member) vacateLost(ctx context.Context, h *steps.Host, others []string) error {
+	all, err := ofService(answerTime, others...).Members(ctx, h)
+	if err != nil {
+		return err
+	}
+	for _, host := range othersOf(m.cluster, h) {
+		if has, err := Data.On(host.Name).Get(h); err != nil || has {
+			continue
+		}
+		i := slices.IndexFunc(all, func(x Member) bool { return slices.Contains(x.PeerURLs, PeerURL(m.cluster, host)) })
+		if i < 0 || ofService(pollAnswerTime, clientURL(address(m.cluster, host))).answers(ctx, h) {
+			continue // it has joined since
+		}
+		h.Log.InfoContext(ctx, "remove a member that has lost its data", "member", host.Name)
+		if err := change(ctx, h, others, "remove", all[i].id()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answers reports whether a member reports its status; a learner does so, too.
+func (c Client) answers(ctx context.Context, h *steps.Host) bool {
+	_, err := c.Run(ctx, h, "endpoint", "status")
+	return err == nil
 }
 
 // walDir returns the folder of a member's write-ahead log, by which hasData decides.
@@ -165,9 +163,21 @@ func walDir(c *manifest.Cluster) string {
 	return path.Join(c.Spec.Etcd.DataDir, "member", "wal")
 }
 
-// clear deletes what an etcd that could not start has left in the data folder.
+// clear deletes a member's data, or what an etcd that could not start has left of it.
 func (m member) clear(ctx context.Context, h *steps.Host) error {
-	return h.RemoveAll(ctx, path.Join(m.cluster.Spec.Etcd.DataDir, "member"))
+	if err := h.RemoveAll(ctx, path.Join(m.cluster.Spec.Etcd.DataDir, "member")); err != nil {
+		return err
+	}
+	all, err := h.List(ctx, walDir(m.cluster)) // a folder of its own if extraArgs sets wal-dir
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, i := range all {
+		if err == nil && isLog(i.Name) {
+			err = h.Remove(ctx, path.Join(walDir(m.cluster), i.Name))
+		}
+	}
+	return err
 }
 
 func isLog(name string) bool { return strings.HasSuffix(name, ".wal") }

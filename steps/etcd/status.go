@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,7 @@ type Status struct {
 		Errors    []string `json:"errors"`           // alarms, and that there is no leader
 		Size      int64    `json:"dbSize"`           // bytes
 		InUse     int64    `json:"dbSizeInUse"`      // bytes
+		Index     uint64   `json:"raftIndex"`        // last entry of the log
 		Applied   uint64   `json:"raftAppliedIndex"` // last applied entry of the log
 	} `json:"Status"`
 }
@@ -54,6 +56,19 @@ func (c Client) Statuses(ctx context.Context, h *steps.Host) ([]Status, error) {
 		return nil, err
 	}
 	return parseStatuses(out)
+}
+
+// answering queries every member, and returns those that answer.
+func (c Client) answering(ctx context.Context, h *steps.Host) ([]Status, error) {
+	out, err := c.Run(ctx, h, "endpoint", "status", "--cluster", "--write-out=json")
+	if err != nil && !runner.Refused(err) {
+		return nil, err
+	}
+	all, perr := parseStatuses(out) // etcdctl prints the others, and fails
+	if perr != nil {
+		return nil, cmp.Or(err, perr)
+	}
+	return all, nil
 }
 
 func parseStatuses(text []byte) ([]Status, error) {
@@ -72,6 +87,16 @@ func parseStatuses(text []byte) ([]Status, error) {
 // is a learner or does not answer a linearizable read, and alarms. h is the host of a
 // member.
 func StopBlockers(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string, error) {
+	return blockers(ctx, c, h, func(string) bool { return false })
+}
+
+// DefragmentBlockers returns the same without alarms about a full database: defragmenting may
+// resolve those.
+func DefragmentBlockers(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]string, error) {
+	return blockers(ctx, c, h, func(alarm string) bool { return strings.Contains(alarm, noSpace) })
+}
+
+func blockers(ctx context.Context, c *manifest.Cluster, h *steps.Host, ignores func(alarm string) bool) ([]string, error) {
 	client := memberOn(c, h)
 	all, err := client.Members(ctx, h)
 	var cmd *runner.CmdError
@@ -87,7 +112,9 @@ func StopBlockers(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]st
 	_, err = client.Run(ctx, h, "endpoint", "health", "--cluster")
 	switch {
 	case errors.As(err, &cmd):
-		return append(missing, unhealthy(c, cmd)...), nil
+		if bad := unhealthy(c, cmd); len(bad) > 0 {
+			return append(missing, bad...), nil
+		}
 	case err != nil:
 		return nil, err
 	}
@@ -100,7 +127,7 @@ func StopBlockers(ctx context.Context, c *manifest.Cluster, h *steps.Host) ([]st
 	}
 	for _, s := range statuses {
 		for _, e := range s.Status.Errors {
-			if e = "etcd reports: " + e; !slices.Contains(missing, e) {
+			if e = "etcd reports: " + e; !slices.Contains(missing, e) && !ignores(e) {
 				missing = append(missing, e)
 			}
 		}
@@ -138,12 +165,18 @@ func nameOf(c *manifest.Cluster, m Member) string {
 	return strings.Join(append([]string{m.Name}, m.PeerURLs...), " ")
 }
 
-// unhealthy parses etcdctl's error lines for unhealthy endpoints.
+// unhealthy parses etcdctl's error lines for unhealthy endpoints. It skips members that are
+// unhealthy only because of an alarm: each member reports all alarms in its status.
 func unhealthy(c *manifest.Cluster, cmd *runner.CmdError) []string {
 	var out []string
+	alarms := 0
 	for line := range strings.Lines(cmd.Stdout + "\n" + cmd.Stderr) {
 		at, why, found := strings.Cut(strings.TrimSpace(line), " is unhealthy: ")
 		if !found {
+			continue
+		}
+		if strings.Contains(why, "Active Alarm(s)") {
+			alarms++
 			continue
 		}
 		for _, h := range part.StoreOf(c).Members {
@@ -153,7 +186,7 @@ func unhealthy(c *manifest.Cluster, cmd *runner.CmdError) []string {
 		}
 		out = append(out, "member "+at+" is not healthy: "+why)
 	}
-	if len(out) == 0 {
+	if len(out) == 0 && alarms == 0 {
 		out = append(out, "not every member is healthy: "+lastLine(cmd))
 	}
 	return out

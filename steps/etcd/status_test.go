@@ -81,6 +81,9 @@ func TestUnhealthy(t *testing.T) {
 	if want := []string{"member e3 is not healthy: failed to commit proposal: context deadline exceeded"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if got := unhealthy(c, &runner.CmdError{Stderr: "https://192.0.2.31:2379 is unhealthy: failed to commit proposal: Active Alarm(s): NOSPACE \nError: unhealthy cluster\n"}); len(got) > 0 {
+		t.Errorf("an alarm, which the status reports: %q", got)
+	}
 	if got := unhealthy(c, &runner.CmdError{Stderr: "Error: no\n"}); !slices.Equal(got, []string{"not every member is healthy: Error: no"}) {
 		t.Errorf("%q", got)
 	}

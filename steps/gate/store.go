@@ -23,3 +23,14 @@ func Store(c *manifest.Cluster) steps.Step {
 		advice: "a member is stopped only while all others are healthy: read etcd's log on the host of the member, and check that the members' hosts reach each other",
 	}.step()
 }
+
+// StoreToDefragment is Store, except that alarms about a full database do not matter:
+// defragmenting resolves them.
+func StoreToDefragment(c *manifest.Cluster) steps.Step {
+	return wait{
+		name:   "gate.store-to-defragment",
+		check:  func(ctx context.Context, h *steps.Host) ([]string, error) { return etcd.DefragmentBlockers(ctx, c, h) },
+		hold:   steady,
+		advice: "a member is defragmented only while all others are healthy: read etcd's log on the host of the member, and check that the members' hosts reach each other",
+	}.step()
+}

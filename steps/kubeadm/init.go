@@ -43,7 +43,8 @@ func images(names ...string) []manifest.Need {
 // plane that was complete once is never initialized again and never rolled back, even if
 // its API server does not answer. kubeadm runs as a systemd unit on the host: it survives
 // a lost connection, and the next run finds the unit and waits for it. pods are written right
-// before kubeadm runs, because a reset empties their folder.
+// before kubeadm runs, because a reset empties their folder. A complete control plane that
+// does not answer gets those that it lacks: one of them may be the way to it.
 func Init(c *manifest.Cluster, pods ...controlplane.StaticPod) steps.Step {
 	needs := controlPlaneNeeds(c)
 	for _, p := range pods {
@@ -58,6 +59,9 @@ func Init(c *manifest.Cluster, pods ...controlplane.StaticPod) steps.Step {
 			return controlplane.Running(ctx, h)
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
+			if err := controlplane.RestoreStaticPods(ctx, h, pods); err != nil {
+				return err
+			}
 			if done, err := prepareMaster(ctx, h, initJob, controlplane.Running); done || err != nil {
 				return err
 			}

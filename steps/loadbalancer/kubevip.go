@@ -69,7 +69,8 @@ func kubeVIPManifest(c *manifest.Cluster, h *steps.Host, kubeconfig, digest stri
 // kube-vip holds the virtual IP: kubeadm itself connects to that address before it ends. Until
 // then only the administrator may take leases, and from Kubernetes 1.29 on only with
 // super-admin.conf (CHANGELOG-1.29). kubeadm writes the file before it needs kube-vip. Once the
-// cluster exists, InstallKubeVIP replaces the pod.
+// cluster exists, InstallKubeVIP replaces the pod. If that pod's manifest was deleted on every
+// master, no API server is reached before kube-vip runs on one of them again.
 func KubeVIPForInit(c *manifest.Cluster) []controlplane.StaticPod {
 	if part.EndpointOf(c).Front != part.KubeVIPFront {
 		return nil
@@ -80,9 +81,27 @@ func KubeVIPForInit(c *manifest.Cluster) []controlplane.StaticPod {
 	}
 	return []controlplane.StaticPod{{
 		Path: part.KubeVIPPod, Needs: []manifest.Need{kubeVIPImage},
-		Body: func(_ context.Context, h *steps.Host) ([]byte, error) { return kubeVIPManifest(c, h, kubeconfig, "") },
-		Gone: func(ctx context.Context, h *steps.Host) error { return release(ctx, h, c) },
+		Body:  func(_ context.Context, h *steps.Host) ([]byte, error) { return kubeVIPManifest(c, h, kubeconfig, "") },
+		Again: func(ctx context.Context, h *steps.Host) ([]byte, error) { return kubeVIPAgain(ctx, h, c) },
+		Gone:  func(ctx context.Context, h *steps.Host) error { return release(ctx, h, c) },
 	}}
+}
+
+// kubeVIPAgain returns the static pod on a master of a cluster that exists: with kube-vip's own
+// kubeconfig if that is valid, otherwise with the administrator's, until InstallKubeVIP runs.
+func kubeVIPAgain(ctx context.Context, h *steps.Host, c *manifest.Cluster) ([]byte, error) {
+	conf, _, err := contentOf(ctx, h, kubeVIPConf)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := controlplane.CA(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	if trustsKubeVIP(conf, ca, time.Now()) {
+		return kubeVIPManifest(c, h, kubeVIPConf, digestOf(conf))
+	}
+	return kubeVIPManifest(c, h, kubectl.AdminConf, "")
 }
 
 // kubeVIPResources are kube-vip on a master of an existing cluster. A removal takes the pod

@@ -19,12 +19,12 @@ func timeChecks() []Check {
 	return []Check{
 		{
 			Name: "preflight.clock", Question: "whether the clock agrees with the workdir host's, and is not before the bundle's build time", Levels: "error",
-			Limits: fmt.Sprintf("%s of difference from the workdir host; not before the time of the bundle's lock file", MaxSkew), Reads: "date", Source: "kubexm's own limit; a certificate created now is not valid yet on a host whose clock is behind",
+			Limits: fmt.Sprintf("%s of difference from the workdir host, beyond the time that the host takes to answer; not before the time of the bundle's lock file", MaxSkew), Reads: "date", Source: "kubexm's own limit; a certificate created now is not valid yet on a host whose clock is behind",
 			look: checkClock,
 		},
 		{
 			Name: "preflight.clocks", Question: "whether the clocks of all hosts agree", Levels: "error", On: OnFirst, Compares: true,
-			Limits: fmt.Sprintf("%s of difference between any two", MaxSkew), Reads: "date", Source: "kubexm's own limit",
+			Limits: fmt.Sprintf("%s of difference between any two, beyond the time that they take to answer", MaxSkew), Reads: "date", Source: "kubexm's own limit",
 			look: compare(checkClocks),
 		},
 		{

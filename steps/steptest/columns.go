@@ -98,7 +98,9 @@ func (k *Kube) getColumns(c call) connector.Result {
 				out = append(out, k.workload(strings.ToLower(of), word(o, "metadata", "namespace"), word(o, "metadata", "name")))
 			}
 		case "poddisruptionbudgets":
-			out = append(out, k.all("PodDisruptionBudget")...)
+			for _, o := range k.all("PodDisruptionBudget") {
+				out = append(out, k.budget(o))
+			}
 		case "endpointslices":
 			out = append(out, k.all("EndpointSlice")...)
 		default:
@@ -114,17 +116,13 @@ const dnsLabel = "k8s-app=kube-dns"
 // podsOn returns the pods of DaemonSets on a node.
 func (k *Kube) podsOn(node string) []Object {
 	pod := func(ns, name, owner string, ready bool) Object {
-		status := "False"
-		if ready {
-			status = "True"
-		}
-		return merged(newObject("v1", "Pod", ns, name), Object{"status": Object{"conditions": []any{Object{"type": "Ready", "status": status}}},
-			"metadata": Object{"ownerReferences": []any{Object{"kind": owner}}}})
+		return merged(newObject("v1", "Pod", ns, name), Object{"spec": Object{"nodeName": node}, "status": running(ready),
+			"metadata": Object{"ownerReferences": []any{Object{"kind": "DaemonSet", "name": owner, "controller": true}}}})
 	}
 	var out []Object
 	for _, d := range k.all("DaemonSet") {
 		name := word(d, "metadata", "name")
-		out = append(out, pod(word(d, "metadata", "namespace"), name+"-"+node, "DaemonSet", k.ready(node) && !slices.Contains(k.Unhealthy, name+"-"+node)))
+		out = append(out, pod(word(d, "metadata", "namespace"), name+"-"+node, name, k.ready(node) && !slices.Contains(k.Unhealthy, name+"-"+node)))
 	}
 	return out
 }

@@ -29,16 +29,20 @@ type Kube struct {
 	master  string
 	// stands makes the cluster answer even if its programs are not installed.
 	stands bool
-	// Members of an etcd that runs as a service: removed; added and not yet started;
-	// started at least once.
-	struck, added, formed map[string]bool
-	refused               map[string]bool // changes of the membership that were refused once
-	silent                map[string]bool // control plane nodes whose API servers do not answer
+	// The members of an etcd that runs as a service, as etcd knows them; none before its first
+	// member has started.
+	roster  []*etcdMember
+	index   uint64            // last entry of the log of etcd's leader
+	located map[string]string // addresses of hosts, also of those that the config no longer lists
+	refused map[string]bool   // changes of the membership that were refused once
+	silent  map[string]bool   // control plane nodes whose API servers do not answer
 	// Disturbs makes kubelet and kube-proxy change kernel settings and firewall tables of
 	// their hosts, as the real ones do.
 	Disturbs bool
 	// Salt changes the keys of clusters that are created later.
 	Salt string
+	// Outside stores the objects: an etcd that exists already. Nil means a host of the cluster.
+	Outside *conntest.Sim
 	// DataDir is etcd's data folder; empty means the one in the config.
 	DataDir string
 	// Holds reports whether the site's registry contains an image, by its upstream
@@ -47,12 +51,22 @@ type Kube struct {
 	// Unhealthy are pods that do not run or are not ready, and etcd members that do not answer:
 	// "kube-apiserver-m1", "kube-flannel-ds-w1", "etcd-e1".
 	Unhealthy []string
+	// Lingering are pods that do not end when they are deleted: "default/web-0".
+	Lingering []string
 	// Learner is a non-voting etcd member, Alarm an etcd alarm, and Kubelets the versions
 	// of kubelets by node; the default version is the config's.
 	Learner, Alarm string
 	Kubelets       map[string]string
+	// Stuck is an etcd learner that never catches up.
+	Stuck string
+	// Sizes and InUse are the bytes of the members' databases, and of the part that holds data;
+	// the defaults are 20 MiB and 10 MiB. A defragmentation changes Sizes.
+	Sizes, InUse map[string]int64
 	// OnSandboxStop is called when a sandbox of a static pod is stopped; it may be nil.
 	OnSandboxStop func()
+	// Outlives means that the cluster outlives a reset of its first control plane node. Without
+	// it the objects are deleted with that node, as in a deletion of the cluster.
+	Outlives bool
 	// Elections counts how often the etcd leader was stopped.
 	Elections int
 
@@ -87,7 +101,7 @@ const adminConf = "/etc/kubernetes/admin.conf"
 
 // NewKube returns a cluster that does not exist yet: kubeadm creates it.
 func NewKube(c *manifest.Cluster) *Kube {
-	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, struck: map[string]bool{}, added: map[string]bool{}, formed: map[string]bool{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, usedConfig: map[string]string{}, strayVIP: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
+	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, index: 12, located: map[string]string{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, usedConfig: map[string]string{}, strayVIP: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
 }
 
 // ExistingCluster returns a function that sets up an existing cluster on one host, as kubeadm
@@ -177,7 +191,7 @@ type call struct {
 
 // noValue are the flags that take no value after a space.
 var noValue = []string{"--force", "--install", "--create-namespace", "--reset-values", "--wait", "--ignore-not-found", "--overwrite",
-	"--ignore-daemonsets", "--delete-emptydir-data", "--server-side", "--force-conflicts", "--skip-token-print", "--quiet", "-A", "--sync", "--local", "--no-headers", "--cluster"}
+	"--ignore-daemonsets", "--delete-emptydir-data", "--server-side", "--force-conflicts", "--skip-token-print", "--quiet", "-A", "--sync", "--local", "--no-headers", "--cluster", "--learner", "--disable-eviction"}
 
 func parse(s *conntest.Sim, host string, argv []string, stdin []byte) call {
 	c := call{sim: s, host: host, flags: map[string]string{}, stdin: stdin}

@@ -2,19 +2,17 @@ package steptest
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
@@ -43,8 +41,11 @@ func (k *Kube) kubectl(c call) connector.Result {
 	}
 	switch verb {
 	case "get":
-		if strings.HasPrefix(c.flags["-o"], "custom-columns=") {
+		switch _, all := c.flags["-A"]; {
+		case strings.HasPrefix(c.flags["-o"], "custom-columns="):
 			return k.getColumns(c)
+		case all || c.words[1] == "nodes" && strings.HasPrefix(c.flags["-o"], "go-template="):
+			return k.getList(c)
 		}
 		return k.getNamed(c)
 	case "exec", "logs", "attach", "port-forward":
@@ -60,8 +61,12 @@ func (k *Kube) kubectl(c call) connector.Result {
 		return prints("pod %q deleted\n", c.words[2])
 	case "label", "taint":
 		return k.mark(verb, c.words[2], c.words[3:])
-	case "drain", "uncordon", "cordon":
-		return prints("node/%s %sed\n", c.words[1], verb)
+	case "drain":
+		return k.drain(c)
+	case "cordon", "uncordon":
+		return k.cordon(c.words[1], verb == "cordon")
+	case "patch":
+		return k.patchNode(c)
 	case "rollout":
 		kind, name, _ := strings.Cut(c.words[2], "/")
 		if k.workload(kind, c.flags["-n"], name) == nil {
@@ -149,7 +154,7 @@ func (k *Kube) files(verb string, c call) connector.Result {
 			if live == nil {
 				return failed(1, "Error from server (NotFound): %s %q not found", word(o, "kind"), word(o, "metadata", "name"))
 			}
-			k.put(o)
+			k.put(bare(o))
 		case "apply", "diff":
 			if res := k.apply(verb, o, live, &out); res.Exit > 0 {
 				return res
@@ -204,6 +209,19 @@ func (k *Kube) knows(o Object) bool {
 	})
 }
 
+// bare returns an object without the fields that served adds.
+func bare(o Object) Object {
+	meta, _ := o["metadata"].(Object)
+	if meta = maps.Clone(meta); meta != nil {
+		for _, key := range []string{"uid", "resourceVersion", "creationTimestamp"} {
+			delete(meta, key)
+		}
+		o = maps.Clone(o)
+		o["metadata"] = meta
+	}
+	return o
+}
+
 // served returns an object as the API server returns it.
 func served(o Object) Object {
 	return merged(o, Object{"metadata": Object{"uid": "00000000-0000-4000-8000-000000000000", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}})
@@ -229,6 +247,9 @@ func (k *Kube) getNamed(c call) connector.Result {
 	what, output := c.words[1], c.flags["-o"]
 	if what == "node" && len(c.words) > 2 {
 		o := k.named("v1", "Node", "", c.words[2])
+		if _, quiet := c.flags["--ignore-not-found"]; o == nil && quiet {
+			return prints("")
+		}
 		if o == nil {
 			return failed(1, "Error from server (NotFound): nodes %q not found", c.words[2])
 		}
@@ -313,79 +334,12 @@ func (k *Kube) workload(kind, ns, name string) Object {
 	if ready > 0 {
 		status["readyReplicas"], status["updatedReplicas"], status["succeeded"] = replicas, replicas, 1.0
 		status["availableReplicas"] = replicas
+		if n, counted := k.available(kind, ns, name); counted {
+			status["readyReplicas"], status["availableReplicas"] = float64(n), float64(n)
+		}
 		if slices.Contains(k.Unhealthy, name) {
 			status["readyReplicas"], status["availableReplicas"] = 0.0, 0.0
 		}
 	}
 	return served(merged(o, Object{"status": status, "spec": Object{"replicas": replicas}, "metadata": Object{"generation": 1.0}}))
-}
-
-// node returns a node with the status that its kubelet would report.
-func (k *Kube) node(o Object) Object {
-	status, message := "False", "container runtime network not ready"
-	if k.ready(word(o, "metadata", "name")) {
-		status, message = "True", "kubelet is posting ready status"
-	}
-	return merged(o, Object{"status": Object{"conditions": []any{Object{"type": "Ready", "status": status, "message": message}},
-		"nodeInfo": Object{"kubeletVersion": cmp.Or(k.Kubelets[word(o, "metadata", "name")], k.cluster.Spec.Kubernetes.Version)}}})
-}
-
-// ready reports whether a node is ready: its programs run, and the pod network exists.
-func (k *Kube) ready(name string) bool { return k.nodeRuns(name) && k.networked() }
-
-// readyNodes returns the names of all ready nodes, and how many nodes there are.
-func (k *Kube) readyNodes() (ready []string, all int) {
-	networked := k.networked() // once: it reads every object of the cluster
-	nodes := k.all("Node")
-	for _, n := range nodes {
-		if name := word(n, "metadata", "name"); networked && k.nodeRuns(name) {
-			ready = append(ready, name)
-		}
-	}
-	return ready, len(nodes)
-}
-
-// networked reports whether the pod network exists.
-func (k *Kube) networked() bool {
-	network := part.NetworkOf(k.cluster)
-	return k.stands || network.Name == "" || slices.ContainsFunc(k.all("DaemonSet"), func(o Object) bool { return word(o, "metadata", "namespace") == network.Namespace })
-}
-
-// nodeRuns reports whether the programs of a node run.
-func (k *Kube) nodeRuns(name string) bool {
-	if slices.Contains(k.Unhealthy, name) {
-		return false
-	}
-	s := k.hosts[name]
-	if s == nil {
-		return k.stands
-	}
-	u := s.Unit("kubelet.service")
-	return k.stands && (!u.Exists || u.Active) || !k.stands && u.Active && k.engineRuns(s)
-}
-
-// mark sets labels or taints of a node.
-func (k *Kube) mark(verb, name string, marks []string) connector.Result {
-	o := k.named("v1", "Node", "", name)
-	if o == nil {
-		return failed(1, "Error from server (NotFound): nodes %q not found", name)
-	}
-	for _, m := range marks {
-		key, value, _ := strings.Cut(m, "=")
-		if verb == "label" {
-			o = merged(o, Object{"metadata": Object{"labels": Object{key: value}}})
-			continue
-		}
-		value, effect, _ := strings.Cut(value, ":")
-		taints, _ := at(o, "spec", "taints").([]any)
-		taints = slices.DeleteFunc(taints, func(t any) bool { return word(t, "key") == key && word(t, "effect") == effect })
-		o = merged(o, Object{"spec": Object{"taints": append(taints, Object{"key": key, "value": value, "effect": effect})}})
-	}
-	k.put(o)
-	return prints("node/%s %sed\n", name, verb)
-}
-
-// isMaster reports whether a host is a control plane node.
-func (k *Kube) isMaster(host string) bool {
-	return k.cluster.Spec.RoleGroups.Has(manifest.RoleMaster, host)
 }

@@ -5,37 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
 // stacked reports whether kubeadm runs etcd on the control plane nodes.
 func (k *Kube) stacked() bool { return k.cluster.Spec.Etcd.Type == "kubeadm" }
-
-// store returns the host that stores the objects.
-func (k *Kube) store() *conntest.Sim {
-	if k.cluster.Spec.Etcd.Type == "kubexm" {
-		if s := k.hosts[k.cluster.HostsWith(manifest.RoleEtcd)[0].Name]; s != nil {
-			return s
-		}
-	}
-	return k.first()
-}
-
-// agreed reports whether an etcd that runs as a service has quorum.
-func (k *Kube) agreed() bool {
-	if k.stands || k.cluster.Spec.Etcd.Type != "kubexm" {
-		return true
-	}
-	members, run := k.members(), 0
-	for _, m := range members {
-		if k.runs(m) {
-			run++
-		}
-	}
-	return run > len(members)/2
-}
 
 // storeReady returns the reason why kubeadm would reject etcd on a host, or "".
 func (k *Kube) storeReady(c call) string {
@@ -51,123 +26,6 @@ func (k *Kube) storeReady(c call) string {
 		return "couldn't load external etcd's server certificate: connection refused"
 	}
 	return ""
-}
-
-// etcdctl simulates etcdctl for an etcd that runs as a service.
-func (k *Kube) etcdctl(c call) connector.Result {
-	at := k.memberAt(c.flags["--endpoints"])
-	switch {
-	case c.sim.Read(c.flags["--cacert"]) == "" || c.sim.Read(c.flags["--cert"]) == "" || c.sim.Read(c.flags["--key"]) == "":
-		return failed(1, "Error: open %s: no such file or directory", c.flags["--cert"])
-	case at == "" || !k.runs(at) || !k.agreed() || slices.Contains(k.Unhealthy, "etcd-"+at):
-		return failed(1, "%s is unhealthy: failed to commit proposal: context deadline exceeded\nError: unhealthy cluster", c.flags["--endpoints"])
-	}
-	if r, ok := k.askedStore(c.words, c.flags); ok {
-		return r
-	}
-	switch strings.Join(c.words[:min(2, len(c.words))], " ") {
-	case "endpoint health":
-		return prints("%s is healthy: successfully committed proposal: took = 1ms\n", c.flags["--endpoints"])
-	case "member list":
-		var rows []string
-		for _, m := range k.members() {
-			urls := fmt.Sprintf(`"clientURLs":["https://%s:2379"],"name":%q,%s`, k.address(m), m, k.learner(m))
-			if k.added[m] {
-				urls = ""
-			}
-			rows = append(rows, fmt.Sprintf(`{"ID":%d,%s"peerURLs":["https://%s:2380"]}`, memberNumber(m), urls, k.address(m)))
-		}
-		return prints(`{"header":{"cluster_id":1},"members":[%s]}`+"\n", strings.Join(rows, ","))
-	case "member remove":
-		if k.unsettled("remove " + c.words[2] + " at " + at) {
-			return failed(1, "Error: etcdserver: unhealthy cluster")
-		}
-		for _, m := range k.members() {
-			if memberID(m) == c.words[2] {
-				k.struck[m] = true
-				return prints("Member %s removed from cluster\n", c.words[2])
-			}
-		}
-		return failed(1, "Error: etcdserver: member not found")
-	case "member add":
-		name := c.words[2]
-		if !k.struck[name] || c.flags["--peer-urls"] != "https://"+k.address(name)+":2380" {
-			return failed(1, "Error: etcdserver: Peer URLs already exists")
-		}
-		if k.unsettled("add " + name + " at " + at) {
-			return failed(1, "Error: etcdserver: unhealthy cluster")
-		}
-		delete(k.struck, name)
-		k.added[name] = true
-		return prints("Member %s added to cluster\n", memberID(name))
-	}
-	return failed(1, "kube: nobody taught me etcdctl %s", strings.Join(c.words, " "))
-}
-
-// unsettled reports whether a member refuses a change of the membership: it refuses each
-// change once. etcd does so until all members have been connected for five seconds.
-func (k *Kube) unsettled(change string) bool {
-	refuses := !k.refused[change]
-	k.refused[change] = true
-	return refuses
-}
-
-// members returns the members of an etcd that runs as a service.
-func (k *Kube) members() []string {
-	var out []string
-	for _, h := range k.cluster.HostsWith(manifest.RoleEtcd) {
-		if !k.struck[h.Name] {
-			out = append(out, h.Name)
-		}
-	}
-	return out
-}
-
-// memberAt returns the member with that endpoint, or "".
-func (k *Kube) memberAt(endpoint string) string {
-	for _, h := range k.cluster.HostsWith(manifest.RoleEtcd) {
-		if endpoint == "https://"+k.address(h.Name)+":2379" {
-			return h.Name
-		}
-	}
-	return ""
-}
-
-// runs reports whether the member of a host serves. It creates a log at its first start. A
-// member that has lost its log does not start again as the same member. A member that was
-// added starts only with the initial cluster state "existing".
-func (k *Kube) runs(host string) bool {
-	s := k.hosts[host]
-	if s == nil || !s.Unit("etcd.service").Active || k.struck[host] {
-		return false
-	}
-	log := k.storeDir() + "/wal/0.wal"
-	if _, ok := s.File(log); ok {
-		return true
-	}
-	if !k.begun() {
-		clear(k.formed)
-	}
-	joins := strings.Contains(s.Read("/etc/etcd/join.env"), "ETCD_INITIAL_CLUSTER_STATE=existing")
-	if k.added[host] != joins || !k.added[host] && k.formed[host] {
-		return false
-	}
-	delete(k.added, host)
-	k.formed[host] = true
-	s.AddFile(log, "the log of "+host, 0o600)
-	return true
-}
-
-// begun reports whether any member has data.
-func (k *Kube) begun() bool {
-	for _, h := range k.cluster.HostsWith(manifest.RoleEtcd) {
-		if s := k.hosts[h.Name]; s != nil {
-			if _, ok := s.File(k.storeDir() + "/wal/0.wal"); ok {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // shared returns the key files that are the same on all control plane nodes.
@@ -241,21 +99,6 @@ func (k *Kube) strike(host string) {
 	}
 }
 
-// address returns the address of a host as in a URL.
-func (k *Kube) address(host string) string {
-	for _, h := range k.cluster.Spec.Hosts {
-		if h.Name != host {
-			continue
-		}
-		a := k.cluster.NodeAddresses(h)[0]
-		if strings.Contains(a, ":") {
-			return "[" + a + "]"
-		}
-		return a
-	}
-	return ""
-}
-
 // storeContainer simulates crictl for the etcd container of a control plane node: it finds
 // the container, and runs etcdctl in it to list or remove members.
 func (k *Kube) storeContainer(c call) connector.Result {
@@ -273,7 +116,7 @@ func (k *Kube) storeContainer(c call) connector.Result {
 	case c.words[2] != "etcdctl" || c.flags["--cacert"] == "" || c.flags["--cert"] == "" || c.flags["--key"] == "":
 		return failed(1, "kube: nobody taught me crictl %s", strings.Join(c.words, " "))
 	}
-	if r, ok := k.askedStore(c.words[3:], c.flags); ok {
+	if r, ok := k.askedStore(c.host, c.words[3:], c.flags); ok {
 		return r
 	}
 	if c.words[3] != "member" {
@@ -287,24 +130,13 @@ func (k *Kube) storeContainer(c call) connector.Result {
 			return prints("Member %s removed from cluster\n\n\n", memberID(name))
 		}
 		rows = append(rows, fmt.Sprintf(`{"ID":%d,"name":%q,%s"clientURLs":["https://%s:2379"],"peerURLs":[%q]}`,
-			memberNumber(name), name, k.learner(name), k.address(name), word(m, "url")))
+			MemberNumber(name), name, k.learnerField(name), k.address(name), word(m, "url")))
 	}
 	if c.words[4] == "list" { // crictl prints a line for each of the two outputs
 		return prints(`{"header":{"cluster_id":1},"members":[%s]}`+"\n\n"+`{"level":"warn","msg":"retrying of unary invoker failed"}`+"\n\n", strings.Join(rows, ","))
 	}
 	return failed(1, "Error: etcdserver: member not found")
 }
-
-// memberNumber returns an ID that a float64 cannot represent, as etcd's.
-func memberNumber(name string) uint64 {
-	n := uint64(1) << 63
-	for _, r := range name {
-		n += uint64(r) //nolint:gosec // a letter
-	}
-	return n
-}
-
-func memberID(name string) string { return fmt.Sprintf("%x", memberNumber(name)) }
 
 // proxyID is the ID of the kube-proxy pod on a host.
 const proxyID = "00000000-0000-4000-8000-0000000000aa"

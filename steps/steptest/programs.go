@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
@@ -147,7 +148,7 @@ func (k *Kube) found(s *conntest.Sim) bool {
 			for _, ns := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 				k.put(newObject("v1", "Namespace", "", ns))
 			}
-			k.put(newObject("v1", "ConfigMap", "kube-system", "kubeadm-config"))
+			k.put(merged(newObject("v1", "ConfigMap", "kube-system", "kubeadm-config"), Object{"data": Object{"ClusterConfiguration": uploaded(s)}}))
 			k.put(master(k.master))
 		}},
 		{"addon/coredns", func() {
@@ -227,8 +228,12 @@ func (k *Kube) join(c call) connector.Result {
 func (k *Kube) reset(c call) (ended bool) {
 	empty := []string{"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/var/lib/kubelet"}
 	if !strings.Contains(c.flags["--skip-phases"], "remove-etcd-member") {
+		k.handOver(c.host)
 		k.strike(c.host)
 		empty = append(empty, k.dataDir())
+	}
+	if k.isMaster(c.host) && !k.stacked() {
+		k.handOver(c.host)
 	}
 	k.killKubeVIP(c.host)
 	c.sim.StopUnit("kubelet.service")
@@ -324,4 +329,38 @@ func (k *Kube) revise(release, have, body Object, content, description string) {
 	k.put(merged(merged(release, have), Object{"version": version, "info": Object{"status": "deployed", "description": description},
 		"history": Object{fmt.Sprintf("r%v", version): content}}))
 	k.put(merged(body, Object{"data": Object{"content": content}}))
+}
+
+// uploaded returns the ClusterConfiguration in the file that kubeadm was given on a host.
+func uploaded(s *conntest.Sim) string {
+	for doc := range strings.SplitSeq(s.Read("/etc/kubernetes/kubexm-kubeadm.yaml"), "---\n") {
+		if strings.Contains(doc, "kind: ClusterConfiguration\n") {
+			return doc
+		}
+	}
+	return "kind: ClusterConfiguration\n"
+}
+
+// handOver makes another control plane node the first, when the first is reset and leaves the
+// cluster: the others have the same objects in their etcd members, and the same keys.
+func (k *Kube) handOver(host string) {
+	if host != k.master || !k.Outlives {
+		return
+	}
+	for _, h := range k.cluster.HostsWith(manifest.RoleMaster) {
+		next := k.hosts[h.Name]
+		if h.Name == host || !k.serves(h.Name) || next == nil {
+			continue
+		}
+		if k.stacked() {
+			from := k.first()
+			for _, p := range from.Below(k.storeDir()) {
+				if f, ok := from.File(p); ok && !f.Mode.IsDir() {
+					next.AddFile(p, string(f.Data), f.Mode)
+				}
+			}
+		}
+		k.master = h.Name
+		return
+	}
 }

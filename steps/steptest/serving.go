@@ -114,6 +114,11 @@ func (k *Kube) raw(verb string, c call) connector.Result {
 		host, _, _ = strings.Cut(host, "/")
 		return k.healthz(host)
 	}
+	if verb == "create" {
+		if res, ok := k.eviction(url, c.stdin); ok {
+			return res
+		}
+	}
 	switch {
 	case verb == "replace" && path.Base(url) == "approval":
 		return k.approve(path.Base(path.Dir(url)), c.stdin)

@@ -30,6 +30,7 @@ func TestKubeVIP(t *testing.T) {
 	s.smokeOnOne(t)
 	said(t, s.kubexm(t, "get", "endpoint", "-f", config, "-o", "json"), 0, `"program": "kube-vip"`, `"state": "active"`, `"state": "standby"`, `"state": "ready"`, `"since"`)
 	s.superAdminIsUnused(t)
+	s.kubeVIPIsValid(t)
 
 	s.survivesWithKubeVIP(t)
 	s.mastersComeBack(t)
@@ -60,6 +61,17 @@ test -n "$(crictl ps -q --name '^kube-vip$')"`)
 	}
 }
 
+// kubeVIPIsValid: an API server accepts the pod with the image of the real program, every field
+// of it. The kubelet itself ignores fields that it does not know.
+func (s *labSite) kubeVIPIsValid(t *testing.T) {
+	t.Helper()
+	const file = "/etc/kubernetes/manifests/kube-vip.yaml"
+	s.on(t, "h1", `grep -Eq '^      image: ghcr\.io/kube-vip/kube-vip:v[0-9.]+$' `+file)
+	if out := s.master(t, "h1", "apply --dry-run=server --validate=strict -f "+file); !strings.Contains(out, "pod/kube-vip created (server dry run)") {
+		t.Errorf("kube-vip.yaml: %s", out)
+	}
+}
+
 // kubeVIPHolder returns the master that has the virtual IP, which has to be one.
 func (s *labSite) kubeVIPHolder(t *testing.T) string {
 	t.Helper()
@@ -80,7 +92,7 @@ func (s *labSite) kubeVIPHolder(t *testing.T) string {
 func (s *labSite) survivesWithKubeVIP(t *testing.T) {
 	t.Helper()
 	d := s.drives(t, "h4", func(c *drivers.Config) {
-		c.Addresses, c.Health = nil, drivers.Health{ReadIdle: time.Second, Ping: time.Second}
+		c.Addresses, c.Health, c.StockWatch = nil, drivers.Health{ReadIdle: time.Second, Ping: time.Second}, true
 		// The node port of a master that boots leads to pods of other nodes, before its pod network is
 		// back: such packets would leave the lab.
 		c.Nodes = []string{s.address(t, "h4")}
@@ -139,10 +151,12 @@ func (s *labSite) survivesWithKubeVIP(t *testing.T) {
 	if err := s.Cut(h); err != nil {
 		t.Fatal(err)
 	}
+	cut := time.Now()
 	left := slices.DeleteFunc(slices.Clone(s.masters), func(m string) bool { return m == was })
 	s.eventually(t, left[0], "ping -c 1 -W 1 "+s.vip())
 	said(t, s.kubexm(t, "get", "endpoint", "-f", filepath.Join(s.dir, "config.yaml")), 1, was, "unknown")
 	time.Sleep(15 * time.Second)
+	stockWatchIsBack(t, d, "holder loses power", cut)
 	phase("it boots again", quiet)
 	if err := s.Boot(t.Context(), h); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ func newFakeWalk(legs ...leg) *fakeWalk {
 	f.checkpoint = func(_ testing.TB, name string) error { f.did = append(f.did, "save "+name); return nil }
 	f.restore = func(_ testing.TB, name string) error { f.did = append(f.did, "restore "+name); return nil }
 	f.races = func() string { r := f.report; f.report = ""; return r }
+	f.late = func() bool { return false }
 	return f
 }
 
@@ -99,6 +101,54 @@ func TestLegs(t *testing.T) {
 		})
 	}
 }
+
+// After the deadline only legs begin that are needed, or that always run.
+func TestLateLegs(t *testing.T) {
+	past, err := after("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFakeWalk(leg{name: "one", needed: true}, leg{name: "two", changes: true}, leg{name: "three", always: true})
+	f.late = past
+	for i := range f.legs {
+		f.legs[i].run = f.ends()
+	}
+	var skipped []string
+	f.all(func(name string, body func(testing.TB)) {
+		x := &skipper{TB: t}
+		ended := make(chan struct{})
+		go func() { defer close(ended); body(x) }()
+		if <-ended; x.skipped {
+			skipped = append(skipped, name)
+		}
+	})
+	var outcomes []string
+	for _, r := range f.table {
+		outcomes = append(outcomes, r.Outcome)
+	}
+	if !slices.Equal(skipped, []string{"two"}) {
+		t.Errorf("skipped %v, want two", skipped)
+	}
+	if is, want := strings.Join(outcomes, ", "), "passed, too late, passed"; is != want || !slices.Equal(f.did, []string{"leg", "leg"}) {
+		t.Errorf("%s, want %s; did %v", is, want, f.did)
+	}
+	for in, want := range map[string]bool{"": false, "1": true, "99999999999": false} {
+		if late, err := after(in); err != nil || late() != want {
+			t.Errorf("%q: %v", in, err)
+		}
+	}
+	if _, err := after("soon"); err == nil {
+		t.Error("a deadline that is no number was accepted")
+	}
+}
+
+// skipper is a test that notes that it was skipped.
+type skipper struct {
+	testing.TB
+	skipped bool
+}
+
+func (s *skipper) Skip(...any) { s.skipped = true; runtime.Goexit() }
 
 // A try ends as a test does: what it cleans up comes last first, its folder goes with
 // it, and nothing of it fails the test that it belongs to.

@@ -113,7 +113,7 @@ func (s *labSite) survivesOnNodes(t *testing.T, b nodeBalancer) {
 	d := s.drives(t, "h5", func(c *drivers.Config) {
 		c.Dial = drivers.Within(s.Namespace(h)).Dial
 		c.Addresses, c.Nodes = []string{"127.0.0.1:6443"}, []string{s.address(t, "h4"), s.address(t, "h5")}
-		c.Health = drivers.Health{ReadIdle: time.Second, Ping: time.Second}
+		c.Health, c.StockWatch = drivers.Health{ReadIdle: time.Second, Ping: time.Second}, true
 	})
 	limits := map[string]drivers.Limit{}
 	phase := func(name string, limit drivers.Limit) {
@@ -170,7 +170,8 @@ END`)
 
 	// The master may have etcd's leader: no write succeeds until there is another one.
 	phase("first master loses power", drivers.Limit{Gap: 2 * electionTimeout, Watch: 5 * time.Second, Failed: some, NewFailed: some})
-	s.losesAMaster(t, first, "h2")
+	cut := s.losesAMaster(t, first, "h2")
+	stockWatchIsBack(t, d, "first master loses power", cut)
 	phase("it boots again", choose(short, quiet))
 	s.bootsMaster(t, first)
 
@@ -219,7 +220,7 @@ const readiness = `get nodes h4 h5 -o jsonpath='{range .items[*]}{.metadata.name
 
 // losesAMaster cuts the power of a master until the cluster has noticed. Workers report to
 // other API servers all the time: those that did not would be unknown as well by then.
-func (s *labSite) losesAMaster(t *testing.T, master, other string) {
+func (s *labSite) losesAMaster(t *testing.T, master, other string) (cut time.Time) {
 	t.Helper()
 	before := s.master(t, other, readiness)
 	if strings.Count(before, " True since ") != 2 {
@@ -232,6 +233,7 @@ func (s *labSite) losesAMaster(t *testing.T, master, other string) {
 	if err := s.Cut(h); err != nil {
 		t.Fatal(err)
 	}
+	cut = time.Now()
 	said(t, s.kubexm(t, "get", "endpoint", "-f", filepath.Join(s.dir, "config.yaml")), 1, master, "unknown")
 	s.within(t, 3*time.Minute, other, atHome+kubectl+"--request-timeout=10s get node "+master+` -o jsonpath='{.status.conditions[?(@.type=="Ready")].status}' | grep -qx Unknown`)
 	time.Sleep(15 * time.Second) // a kubelet renews its lease every ten seconds
@@ -241,6 +243,7 @@ func (s *labSite) losesAMaster(t *testing.T, master, other string) {
 	if after := s.master(t, other, readiness); after != before {
 		t.Errorf("before %s lost its power:\n%s\nafter:\n%s", master, before, after)
 	}
+	return cut
 }
 
 // bootsMaster boots a master, and returns when every API server is in use again.
@@ -255,13 +258,13 @@ func (s *labSite) bootsMaster(t *testing.T, master string) {
 		t.Fatal(err)
 	}
 	s.within(t, 3*time.Minute, master, readyHere)
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Second) {
+	for wait := patient(2 * time.Minute); ; time.Sleep(2 * time.Second) {
 		r := s.kubexm(t, "get", "endpoint", "-f", filepath.Join(s.dir, "config.yaml"))
 		if r.code == 0 {
 			break
 		}
-		if time.Now().After(end) {
-			t.Fatalf("two minutes after %s was ready again:\n%s%s", master, r.stdout, r.stderr)
+		if wait.over() {
+			t.Fatalf("%s after %s was ready again:\n%s%s", wait, master, r.stdout, r.stderr)
 		}
 	}
 	t.Logf("%s off and on: every API server in use after %s", master, time.Since(began).Round(time.Second))
@@ -288,10 +291,6 @@ func (s *labSite) aWorkerBoots(t *testing.T, worker string) {
 test "$(date -d "$at" +%s)" -gt ` + fmt.Sprint(booted.Unix())
 	s.eventually(t, s.masters[0], renewed)
 	t.Logf("%s reported %s after its boot", worker, time.Since(booted).Round(time.Second))
-	// Other nodes send what is for a pod to its node before the pod network is back there.
-	const network = "ip -o addr show cni0 | grep -q inet && crictl pods -q --state ready --label "
-	s.eventually(t, worker, network+"app=smoke | grep -q .")
-	for _, node := range strings.Fields(s.kubectl(t, "-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-dns", "-o", "jsonpath={.items[*].spec.nodeName}")) {
-		s.eventually(t, node, network+"k8s-app=kube-dns | grep -q .")
-	}
+	s.podsAreBack(t, "app=smoke", func() []string { return []string{worker} })
+	s.podsOfDNSAreBack(t)
 }

@@ -53,7 +53,7 @@ func (s *labSite) survives(t *testing.T, kind string) {
 	t.Helper()
 	unit := map[string]string{"kubexm-kh": "haproxy", "kubexm-kn": "nginx"}[kind]
 	d := s.drives(t, "h4", func(c *drivers.Config) {
-		c.Addresses, c.Health = nil, drivers.Health{ReadIdle: time.Second, Ping: time.Second}
+		c.Addresses, c.Health, c.StockWatch = nil, drivers.Health{ReadIdle: time.Second, Ping: time.Second}, true
 	})
 	limits := map[string]drivers.Limit{}
 	phase := func(name string, limit drivers.Limit) {
@@ -117,11 +117,13 @@ END`)
 	if err := s.Cut(h); err != nil {
 		t.Fatal(err)
 	}
+	cut := time.Now()
 	s.eventually(t, other, "ip -o addr show | grep -q ' "+s.vip()+"/32 '")
 	said(t, s.kubexm(t, "get", "endpoint", "-f", filepath.Join(s.dir, "config.yaml"), "-o", "json"), 1, `"holders": [
     "`+other+`"
   ]`, `"state": "unknown"`)
 	time.Sleep(15 * time.Second)
+	stockWatchIsBack(t, d, "load balancer host loses power", cut)
 	phase("it boots again", drivers.Limit{Gap: time.Second, Watch: time.Second})
 	if err := s.Boot(t.Context(), h); err != nil {
 		t.Fatal(err)
@@ -173,20 +175,17 @@ func (s *labSite) mastersComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for end := began.Add(5 * time.Minute); ; time.Sleep(2 * time.Second) {
+	for wait := patient(5 * time.Minute); ; time.Sleep(2 * time.Second) {
 		r := s.kubexm(t, "get", "endpoint", "-f", filepath.Join(s.dir, "config.yaml"))
 		if r.code == 0 {
 			break
 		}
-		if time.Now().After(end) {
-			t.Fatalf("five minutes after all masters booted:\n%s%s", r.stdout, r.stderr)
+		if wait.over() {
+			t.Fatalf("%s after all masters booted:\n%s%s", wait, r.stdout, r.stderr)
 		}
 	}
 	t.Logf("all masters off and on: every API server in use after %s", time.Since(began).Round(time.Second))
-	// Other nodes send what is for a pod to its node before the pod network is back there.
-	for _, node := range strings.Fields(s.kubectl(t, "-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-dns", "-o", "jsonpath={.items[*].spec.nodeName}")) {
-		s.eventually(t, node, "ip -o addr show cni0 | grep -q inet && crictl pods --state ready --label k8s-app=kube-dns -q | grep -q .")
-	}
+	s.podsOfDNSAreBack(t)
 	s.smokeOnOne(t)
 }
 

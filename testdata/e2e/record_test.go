@@ -79,7 +79,11 @@ func recorded(lines []audit.Line) (digests map[string]map[string]string, program
 		case connector.VerbSeal:
 			on[x.Argv[0]] = strings.TrimPrefix(x.Argv[1], "sha256:")
 			programs++
-		case connector.VerbRemove, connector.VerbLink, connector.VerbRename:
+		case connector.VerbRemove:
+			for _, p := range x.Argv {
+				delete(on, p)
+			}
+		case connector.VerbLink, connector.VerbRename:
 			delete(on, x.Argv[0])
 		case connector.VerbCopy:
 			delete(on, x.Argv[1])

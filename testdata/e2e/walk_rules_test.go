@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ type leg struct {
 	changes bool // a checkpoint, named after the leg, is made behind it
 	needed  bool // by every leg behind it
 	apart   bool // it runs alone and never in the walk
+	always  bool // it is run however late it is, as those that are needed
 	run     func(testing.TB)
 }
 
@@ -32,6 +34,7 @@ const (
 	raced    = "raced"    // a data race was reported: no second try makes that good
 	panicked = "panicked" // nor that
 	notRun   = "not run"  // a leg before it failed that it needs
+	tooLate  = "too late" // not begun: the machine has been slow, and the run has to end
 )
 
 // walked is one line of the walk's table.
@@ -49,13 +52,15 @@ type walker struct {
 	// Checkpoints are made and gone back to by these.
 	checkpoint, restore func(t testing.TB, name string) error
 	races               func() (reports string) // of kubexm, since it was last asked
+	late                func() bool             // whether legs that may be left out are left out from here on
 	at                  string                  // the checkpoint whose state the next leg finds; "" is none yet
 	table               []walked
 }
 
 // all runs every leg, each within what sub makes of its name: a test of its own. A
 // leg that fails is tried again where it began; one that fails again leaves the
-// cluster to the next as it found it.
+// cluster to the next as it found it. On a slow machine legs are left out at the end: they are
+// skipped, which is no failure, and the stage names them.
 func (w *walker) all(sub func(name string, body func(testing.TB))) {
 	lost := false
 	for _, l := range w.legs {
@@ -63,7 +68,14 @@ func (w *walker) all(sub func(name string, body func(testing.TB))) {
 			continue
 		}
 		row := walked{Leg: l.name, Budget: l.budget.Seconds(), Outcome: notRun}
-		if !lost {
+		switch {
+		case lost:
+		case !l.needed && !l.always && w.late():
+			row.Outcome = tooLate
+			sub(l.name, func(t testing.TB) {
+				t.Skip("too late in the run to begin it, on a machine as slow as this; make walk runs it")
+			})
+		default:
 			began := time.Now()
 			sub(l.name, func(t testing.TB) {
 				row.Outcome, row.Saving = w.one(t, l)
@@ -106,6 +118,18 @@ func (w *walker) one(t testing.TB, l leg) (outcome string, saving float64) {
 		w.at, saving = l.name, time.Since(began).Seconds()
 	}
 	return outcome, saving
+}
+
+// after returns what late is where STAGE_DEADLINE has a time, in seconds since 1970; "" has none.
+func after(deadline string) (late func() bool, err error) {
+	if deadline == "" {
+		return func() bool { return false }, nil
+	}
+	n, err := strconv.ParseInt(deadline, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("STAGE_DEADLINE: %w", err)
+	}
+	return func() bool { return time.Now().After(time.Unix(n, 0)) }, nil
 }
 
 // judged tells what became of a try.

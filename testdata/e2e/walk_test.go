@@ -65,7 +65,7 @@ func legsOf(s *walkSite) []leg {
 		{name: "lost-disk", budget: 30 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.aLostDiskIsReplaced(t, s.configFile()) }},
 		{name: "lost-master", budget: 30 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.mastersDoWithoutOne(t, " etcd") }},
 		{name: "delta", budget: 60 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.growsByDelta(t) }},
-		{name: "delete", budget: 25 * time.Second, from: create, run: s.isDeleted},
+		{name: "delete", budget: 25 * time.Second, from: create, always: true, run: s.isDeleted},
 		{name: "checkpoints", budget: 6 * time.Minute, from: create, apart: true, run: s.comesBackEachTime},
 	}
 }
@@ -115,11 +115,15 @@ func newWalk(t *testing.T) *walkSite {
 	if err != nil {
 		t.Fatal(err)
 	}
+	late, err := after(os.Getenv("STAGE_DEADLINE"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &walkSite{labSite: &labSite{cache: cache, blobs: blobs, program: program, masters: []string{"h2", "h3", "h4"}, lasting: t}, reports: t.TempDir()}
 	// What a race is reported in, by whichever program of kubexm. The first one ends it.
 	t.Setenv("GORACE", "halt_on_error=1 exitcode=66 atexit_sleep_ms=100 log_path="+filepath.Join(s.reports, "race"))
 	s.legs = legsOf(s)
-	s.races = s.newReports
+	s.races, s.late = s.newReports, late
 	s.checkpoint = func(t testing.TB, name string) error { return s.Checkpoint(t.Context(), name, s.dir) }
 	s.restore = func(t testing.TB, name string) error {
 		if err := s.Restore(t.Context(), name); err != nil {

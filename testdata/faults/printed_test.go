@@ -51,8 +51,16 @@ type printed struct {
 // is printed no more has to leave the list.
 func unrun() map[string]string {
 	return map[string]string{
-		"kubexm bundle sign --attach signed.json demo.tar.zst":             "cosign makes signed.json; cmd/kubexm's sign.txtar attaches what the library makes",
-		"kubexm audit verify --cluster demo --head 4711:9f86d081884c7d65…": "a head is cut short there, and is of a log with 4711 lines",
+		"kubexm node add -f config.yaml --bundle demo.tar.zst --key cosign.pub --dry-run": "the site of this test has no such hosts; installer tests the command on sites in memory",
+		"kubexm node add w4 w5 -f config.yaml --bundle demo.tar.zst --key cosign.pub":     "the site of this test has no such hosts; installer tests the command on sites in memory",
+		"kubexm node delete w3 -f config.yaml --dry-run":                                  "the site of this test has no such hosts; installer tests the command on sites in memory",
+		"kubexm node delete w3 -f config.yaml --yes":                                      "the site of this test has no such hosts; installer tests the command on sites in memory",
+		"kubexm node delete m1 -f config.yaml --dead --yes --write":                       "the site of this test has no such hosts; installer tests the command on sites in memory",
+		"kubexm etcd move-leader e2 -f config.yaml":                                       "the etcd of this test's site has one member, on m1; installer tests the command on sites in memory",
+		"kubexm etcd replace e2 -f config.yaml --dry-run":                                 "the etcd of this test's site is kubeadm's; installer tests the command on sites in memory",
+		"kubexm etcd replace e2 -f config.yaml --yes":                                     "the etcd of this test's site is kubeadm's; installer tests the command on sites in memory",
+		"kubexm bundle sign --attach signed.json demo.tar.zst":                            "cosign makes signed.json; cmd/kubexm's sign.txtar attaches what the library makes",
+		"kubexm audit verify --cluster demo --head 4711:9f86d081884c7d65…":                "a head is cut short there, and is of a log with 4711 lines",
 		"kubexm bundle verify --trusted-root trusted_root.json --certificate-identity release@example.org --certificate-oidc-issuer https://accounts.example.org demo.tar.zst": "a keyless signature needs Sigstore's services",
 	}
 }

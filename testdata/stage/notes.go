@@ -11,7 +11,7 @@ import (
 
 // The environment variables of a stage's programs.
 const (
-	deadlineEnv = "STAGE_DEADLINE"  // no scenario starts after it, in seconds since 1970
+	deadlineEnv = "STAGE_DEADLINE"  // no scenario starts after it, and of the walk's legs only those that are needed; in seconds since 1970
 	flakesEnv   = "STAGE_FLAKES"    // a file: a line for each test that failed and then passed
 	ranEnv      = "STAGE_RAN"       // a file: a line for each test of KUBEXM_MUST_RUN that ran
 	mustRunEnv  = "KUBEXM_MUST_RUN" // the tests that must not be skipped, separated by spaces

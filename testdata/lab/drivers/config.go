@@ -30,6 +30,7 @@ type Config struct {
 	Nodes       []string // addresses whose NodePort is asked; none means every node's internal one
 	Image       string   // with labtool; "" is the lab's
 	Health      Health   // of HTTP/2 connections; the zero value is Stock
+	StockWatch  bool     // a second watch, whose client has Stock; it is reported, and held to no limit
 
 	Writes       int           // a second; 0 is 10
 	Probes       int           // a second, half of them by each way; 0 is 50

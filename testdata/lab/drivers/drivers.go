@@ -16,9 +16,10 @@ type Drivers struct {
 	config       Config
 	admin        *client
 	kept, fresh  *client // the writer's
-	watched      *client
+	watched      []*client
 	book         *book
 	ledger       *ledger
+	stock        *ledger        // of the watch with Stock; nil without one
 	traffic      sync.WaitGroup // writer and probers
 	stopTraffic  context.CancelFunc
 	watching     sync.WaitGroup
@@ -76,7 +77,7 @@ func (d *Drivers) start(ctx context.Context) (err error) {
 		ports = append(ports, net.JoinHostPort(node, strconv.Itoa(m.nodePort)))
 	}
 	d.book = newBook(time.Now())
-	d.ledger = newLedger(d.book)
+	d.ledger = newLedger(d.book, func(p *Phase) *Watch { return &p.Watch })
 	probers := []*prober{
 		newProber(NodePort, d.config.Dial, ports, d.config.ProbeTimeout),
 		newProber(Service, d.config.ServiceDial, []string{m.clusterIP}, d.config.ProbeTimeout),
@@ -86,30 +87,39 @@ func (d *Drivers) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := d.watch(ctx, m.token); err != nil {
+	var watching context.Context
+	watching, d.stopWatching = context.WithCancel(ctx)
+	if err := d.watch(watching, m.token, d.config.Health, d.ledger); err != nil {
 		return err
+	}
+	if d.config.StockWatch {
+		d.stock = newLedger(d.book, func(p *Phase) *Watch { return &p.Stock })
+		if err := d.watch(watching, m.token, Stock(), d.stock); err != nil {
+			return err
+		}
 	}
 	d.config.Log.InfoContext(ctx, "drivers run", "nodes", len(nodes), "service", m.clusterIP)
 	d.drive(ctx, probers)
 	return nil
 }
 
-// watch starts the watcher, and returns when its first stream has begun. Its account's
+// watch starts a watcher, and returns when its first stream has begun. Its account's
 // rights may take a moment to be known.
-func (d *Drivers) watch(ctx context.Context, token string) (err error) {
+func (d *Drivers) watch(ctx context.Context, token string, health Health, l *ledger) error {
 	c := d.config
-	c.Certificate, c.Key, c.Token = nil, nil, token
-	if d.watched, err = c.kept(); err != nil {
+	c.Certificate, c.Key, c.Token, c.Health = nil, nil, token, health
+	by, err := c.kept()
+	if err != nil {
 		return err
 	}
+	d.watched = append(d.watched, by)
 	up := make(chan struct{}, 1)
-	w := &watcher{client: d.watched, book: d.book, arrive: d.ledger.arrive, lasts: lasts, up: func() {
+	w := &watcher{client: by, book: d.book, of: l.of, arrive: l.arrive, lasts: lasts, up: func() {
 		select {
 		case up <- struct{}{}:
 		default:
 		}
 	}}
-	ctx, d.stopWatching = context.WithCancel(ctx)
 	d.watching.Go(func() { w.run(ctx) })
 	timer := time.NewTimer(d.config.Settle)
 	defer timer.Stop()
@@ -130,7 +140,13 @@ func (d *Drivers) drive(ctx context.Context, probers []*prober) {
 	late := func(at time.Time, by time.Duration) {
 		d.book.note(at, func(p *Phase) { p.Stall = max(p.Stall, by) })
 	}
-	w := &writer{kept: d.kept, fresh: d.fresh, book: d.book, ledger: d.ledger, timeout: d.config.WriteTimeout, run: strconv.FormatInt(time.Now().UnixNano(), 36)}
+	acked := func(n int, w write) {
+		d.ledger.ack(n, w)
+		if d.stock != nil {
+			d.stock.ack(n, w)
+		}
+	}
+	w := &writer{kept: d.kept, fresh: d.fresh, book: d.book, acked: acked, timeout: d.config.WriteTimeout, run: strconv.FormatInt(time.Now().UnixNano(), 36)}
 	d.traffic.Go(func() { pace(ctx, d.config.Writes, late, func(n int) { w.write(ctx, n) }) })
 	for _, p := range probers {
 		d.traffic.Go(func() {
@@ -154,6 +170,19 @@ func (d *Drivers) loaded(at time.Time, average float64) {
 	d.book.note(at, func(p *Phase) { p.Load = max(p.Load, average) })
 }
 
+// StockBack waits until the watch with Stock shows a write that was acknowledged after since,
+// for at most limit from then on. It returns the time from since to that event.
+func (d *Drivers) StockBack(ctx context.Context, since time.Time, limit time.Duration) (took time.Duration, back bool) {
+	for {
+		if at, ok := d.stock.seen(since); ok {
+			return at.Sub(since), true
+		}
+		if time.Since(since) > limit || !pause(ctx, 50*time.Millisecond) {
+			return time.Since(since), false
+		}
+	}
+}
+
 // Stop ends the traffic, waits until the watch has caught up, reads every acknowledged
 // write back and removes what Start created. The report is complete even where one of
 // these fails: it says so itself. Later calls give the same.
@@ -166,6 +195,9 @@ func (d *Drivers) Stop(ctx context.Context) (*Report, error) {
 		d.stopWatching()
 		d.watching.Wait()
 		d.ledger.settle(time.Now())
+		if d.stock != nil {
+			d.stock.settle(time.Now())
+		}
 		d.report = &Report{Acked: len(d.ledger.acked), Cores: runtime.NumCPU()}
 		var store []configMap
 		err := until(ctx, d.config.Settle, func() (err error) {
@@ -190,7 +222,7 @@ func (d *Drivers) Stop(ctx context.Context) (*Report, error) {
 
 // close closes connections.
 func (d *Drivers) close() {
-	for _, c := range []*client{d.admin, d.kept, d.fresh, d.watched} {
+	for _, c := range append([]*client{d.admin, d.kept, d.fresh}, d.watched...) {
 		if c != nil {
 			c.close()
 		}

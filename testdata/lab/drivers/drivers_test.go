@@ -66,7 +66,7 @@ func TestQuiet(t *testing.T) {
 	f := newFakeAPI(t)
 	f.exists, f.maps["w-0000"] = true, configMap{Data: map[string]string{"n000001": "of an earlier run"}}
 	c := f.config(f.serve(t, ""))
-	c.Writes = 100
+	c.Writes, c.StockWatch = 100, true
 	d := started(t, c)
 	var kinds []string
 	f.with(func() { kinds = slices.Clone(f.kinds) })
@@ -75,6 +75,9 @@ func TestQuiet(t *testing.T) {
 	}
 	d.passes(t, 60)
 	d.Mark("nothing happens")
+	if took, back := d.StockBack(t.Context(), time.Now(), time.Minute); !back || took <= 0 {
+		t.Errorf("the second watch shows a write after %s: %v", took, back)
+	}
 	d.passes(t, 60)
 	r, p := stopped(t, d, "nothing happens")
 	if err := r.Check(p.Name, Limit{Gap: time.Minute, Watch: time.Minute}); err != nil {
@@ -82,6 +85,9 @@ func TestQuiet(t *testing.T) {
 	}
 	if sum := r.Phases[0].Watch.Events + p.Watch.Events; r.Acked < 120 || sum != r.Acked {
 		t.Errorf("%d writes, %d events", r.Acked, sum)
+	}
+	if p.Stock.Events == 0 || p.Stock.Breaks > 0 || !strings.Contains(r.String(), "watch with client-go's own health checks") {
+		t.Errorf("the second watch: %+v", p.Stock)
 	}
 	if p.Ways[Kept].Requests == 0 || p.Ways[Kept].Requests+p.Ways[New].Requests != p.Ways[Writes].Requests {
 		t.Errorf("writes %+v are not the sum of %+v and %+v", p.Ways[Writes], p.Ways[Kept], p.Ways[New])

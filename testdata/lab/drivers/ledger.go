@@ -49,9 +49,10 @@ type write struct {
 	at      time.Time
 }
 
-// ledger remembers every acknowledged write, and which of them the watch has seen.
+// ledger remembers every acknowledged write, and which of them a watch has seen.
 type ledger struct {
 	book *book
+	of   func(*Phase) *Watch // what the watch saw
 
 	mu      sync.Mutex
 	acked   map[int]write
@@ -59,8 +60,8 @@ type ledger struct {
 	waiting int // acknowledged, and not arrived
 }
 
-func newLedger(b *book) *ledger {
-	return &ledger{book: b, acked: map[int]write{}, arrived: map[int]time.Time{}}
+func newLedger(b *book, of func(*Phase) *Watch) *ledger {
+	return &ledger{book: b, of: of, acked: map[int]write{}, arrived: map[int]time.Time{}}
 }
 
 func (l *ledger) ack(n int, w write) {
@@ -80,14 +81,29 @@ func (l *ledger) arrive(n int, at time.Time) {
 		return
 	}
 	l.arrived[n] = at
-	l.book.note(at, func(p *Phase) { p.Watch.Events++ })
+	l.book.note(at, func(p *Phase) { l.of(p).Events++ })
 	if w, ok := l.acked[n]; ok {
 		l.waiting--
-		l.book.span(w.at, at, silence)
+		l.book.span(w.at, at, l.silence)
 	}
 }
 
-func silence(p *Phase, took time.Duration) { p.Watch.Silence = max(p.Watch.Silence, took) }
+func (l *ledger) silence(p *Phase, took time.Duration) {
+	w := l.of(p)
+	w.Silence = max(w.Silence, took)
+}
+
+// seen returns when the watch first showed a write that was acknowledged after since.
+func (l *ledger) seen(since time.Time) (at time.Time, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n, arrived := range l.arrived {
+		if w, acked := l.acked[n]; acked && w.at.After(since) && (!ok || arrived.Before(at)) {
+			at, ok = arrived, true
+		}
+	}
+	return at, ok
+}
 
 // missing is the number of acknowledged writes that the watch has not seen.
 func (l *ledger) missing() int {
@@ -102,8 +118,8 @@ func (l *ledger) settle(end time.Time) {
 	defer l.mu.Unlock()
 	for n, w := range l.acked {
 		if _, ok := l.arrived[n]; !ok {
-			l.book.note(w.at, func(p *Phase) { p.Watch.Missed++ })
-			l.book.span(w.at, end, silence)
+			l.book.note(w.at, func(p *Phase) { l.of(p).Missed++ })
+			l.book.span(w.at, end, l.silence)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type Phase struct {
 	Ways  map[string]*Count // Writes, Kept, New, NodePort, Service
 	Lost  int               // writes acknowledged in this phase that are not in the store
 	Watch Watch
+	Stock Watch         // of the second watch; zero without one
 	Stall time.Duration // the most that the drivers themselves were late: the machine was busy
 	Load  float64       // the highest load average of the machine, over a minute
 }
@@ -90,8 +91,14 @@ func (p *Phase) write(b *strings.Builder, cores int) {
 		fmt.Fprintf(w, "%d\t%d\t%s\t  %s%s\n", n.Requests, n.Failed, seconds(n.Gap), way, n.why())
 	}
 	_ = w.Flush() // into memory
-	fmt.Fprintf(b, "  watch: %d events, %d missed, the latest after %s; %d breaks, back after %s; lost writes: %d\n",
-		p.Watch.Events, p.Watch.Missed, seconds(p.Watch.Silence), p.Watch.Breaks, seconds(p.Watch.Back), p.Lost)
+	fmt.Fprintf(b, "  watch: %s; lost writes: %d\n", p.Watch, p.Lost)
+	if p.Stock != (Watch{}) {
+		fmt.Fprintf(b, "  watch with client-go's own health checks: %s\n", p.Stock)
+	}
+}
+
+func (w Watch) String() string {
+	return fmt.Sprintf("%d events, %d missed, the latest after %s; %d breaks, back after %s", w.Events, w.Missed, seconds(w.Silence), w.Breaks, seconds(w.Back))
 }
 
 // why lists the errors of a way, the most frequent first.

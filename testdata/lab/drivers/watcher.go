@@ -20,6 +20,7 @@ import (
 type watcher struct {
 	client *client
 	book   *book
+	of     func(*Phase) *Watch // what this watch saw
 	arrive func(n int, at time.Time)
 	up     func() // called whenever a stream begins
 	lasts  time.Duration
@@ -61,11 +62,14 @@ func (w *watcher) run(ctx context.Context) {
 		}
 	}
 	if !w.broke.IsZero() {
-		w.book.span(w.broke, time.Now(), back)
+		w.book.span(w.broke, time.Now(), w.back)
 	}
 }
 
-func back(p *Phase, took time.Duration) { p.Watch.Back = max(p.Watch.Back, took) }
+func (w *watcher) back(p *Phase, took time.Duration) {
+	of := w.of(p)
+	of.Back = max(of.Back, took)
+}
 
 // list takes what there is, not older than what was seen.
 func (w *watcher) list(ctx context.Context) error {
@@ -144,7 +148,7 @@ func (w *watcher) refused(err error) next {
 
 func (w *watcher) begins(at time.Time) {
 	if !w.broke.IsZero() {
-		w.book.span(w.broke, at, back)
+		w.book.span(w.broke, at, w.back)
 		w.broke = time.Time{}
 	}
 	w.up()
@@ -152,7 +156,7 @@ func (w *watcher) begins(at time.Time) {
 
 func (w *watcher) breaks(at time.Time) {
 	w.broke = at
-	w.book.note(at, func(p *Phase) { p.Watch.Breaks++ })
+	w.book.note(at, func(p *Phase) { w.of(p).Breaks++ })
 }
 
 // closed tells errors by which a stream has merely ended from those that a reflector

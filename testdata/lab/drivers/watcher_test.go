@@ -225,7 +225,7 @@ func TestHealth(t *testing.T) {
 			line := &powerless{}
 			c.Writes, c.Dial, c.WriteTimeout, c.ProbeTimeout = 50, line.dial, 2*time.Second, 2*time.Second
 			if tuned {
-				c.Health = Health{ReadIdle: 300 * time.Millisecond, Ping: time.Second}
+				c.Health, c.StockWatch = Health{ReadIdle: 300 * time.Millisecond, Ping: time.Second}, true
 			}
 			d := started(t, c)
 			if !tuned {
@@ -235,13 +235,21 @@ func TestHealth(t *testing.T) {
 			streams, _ := f.begun()
 			d.Mark("no power")
 			line.off()
+			off := time.Now()
 			if tuned {
 				eventually(t, "the watch is back", func() bool { now, _ := f.begun(); return now > streams })
+				d.succeeds(t, New)
+				if took, back := d.StockBack(t.Context(), off, time.Second); back || took < time.Second {
+					t.Errorf("beside it the stock client's watch is back after %s: %v", took, back)
+				}
 			} else {
 				time.Sleep(2 * time.Second)
 			}
 			d.succeeds(t, New) // whatever becomes of those that were under way
 			p := d.powered(t)
+			if tuned && (p.Stock.Breaks > 0 || p.Stock.Missed == 0 || p.Stock.Silence < time.Second) {
+				t.Errorf("the stock client's: %+v", p.Stock)
+			}
 			if tuned && (p.Watch.Breaks == 0 || p.Watch.Back <= 0 || p.Watch.Missed > 0 || p.Watch.Silence < 100*time.Millisecond) {
 				t.Errorf("%+v", p.Watch)
 			}

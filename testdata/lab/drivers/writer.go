@@ -19,7 +19,7 @@ const (
 type writer struct {
 	kept, fresh *client
 	book        *book
-	ledger      *ledger
+	acked       func(n int, w write)
 	timeout     time.Duration
 	run         string // tells this run's values from others'
 }
@@ -36,7 +36,7 @@ func (w *writer) write(ctx context.Context, n int) {
 	at := time.Now()
 	w.book.ended(at, err, Writes, way)
 	if err == nil {
-		w.ledger.ack(n, write{value: value, version: version, at: at})
+		w.acked(n, write{value: value, version: version, at: at})
 	}
 }
 
