@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,7 +110,36 @@ func (c Client) Run(ctx context.Context, h *steps.Host, words ...string) (out []
 			break
 		}
 	}
+	var cmd *runner.CmdError
+	if c.in != nil && errors.As(err, &cmd) {
+		cmd.Stderr = inner(cmd.Stderr)
+	}
 	return out, err
+}
+
+// exited is how crictl begins its message about a command that has failed in a container.
+var exited = regexp.MustCompile(` exited with \d+: `)
+
+// inner returns the standard error of a command that has failed in a container, out of the line that
+// crictl logs about it; other text is returned as it is.
+func inner(text string) string {
+	_, rest, found := strings.Cut(text, " msg=")
+	if !found {
+		return text
+	}
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return text
+	}
+	message, err := strconv.Unquote(quoted)
+	if err != nil {
+		return text
+	}
+	at := exited.FindStringIndex(message)
+	if at == nil {
+		return text
+	}
+	return message[at[1]:]
 }
 
 // Member is an etcd member, as etcdctl member list prints it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
@@ -36,16 +35,14 @@ func RemovalBlockers(ctx context.Context, c *manifest.Cluster, h *steps.Host, wi
 		names = append(names, x.Name)
 	}
 	missing := absent(c.Without(names), all)
-	// etcdctl prints a line for each member that answers, and fails if one does not.
-	out, err := client.Run(ctx, h, "endpoint", "health", "--cluster")
-	text := string(out)
-	if errors.As(err, &cmd) {
-		text += "\n" + cmd.Stdout + "\n" + cmd.Stderr
-	} else if err != nil {
-		return nil, err
-	}
 	for _, m := range all {
-		if len(m.ClientURLs) > 0 && !slices.ContainsFunc(m.ClientURLs, func(url string) bool { return strings.Contains(text, url+" is healthy") }) {
+		if len(m.ClientURLs) == 0 {
+			continue
+		}
+		switch healthy, err := client.serves(ctx, h, m); {
+		case err != nil:
+			return nil, err
+		case !healthy:
 			missing = append(missing, "member "+nameOf(c, m)+" is not healthy")
 		}
 	}

@@ -2,13 +2,11 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // The roles of a member.
@@ -51,17 +49,9 @@ func ReportOf(ctx context.Context, c *manifest.Cluster, h *steps.Host) (Report, 
 	if err != nil {
 		return Report{}, err
 	}
-	// etcdctl prints those that answer, and fails if one does not.
-	out, err := client.Run(ctx, h, "endpoint", "status", "--cluster", "--write-out=json")
-	var cmd *runner.CmdError
-	if err != nil && !errors.As(err, &cmd) {
+	statuses, err := client.answering(ctx, h)
+	if err != nil {
 		return Report{}, err
-	}
-	var statuses []Status
-	if err == nil || len(out) > 0 {
-		if statuses, err = parseStatuses(out); err != nil && cmd == nil {
-			return Report{}, err
-		}
 	}
 	return report(c, members, statuses), nil
 }

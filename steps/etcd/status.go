@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,17 +57,51 @@ func (c Client) Statuses(ctx context.Context, h *steps.Host) ([]Status, error) {
 	return parseStatuses(out)
 }
 
-// answering queries every member, and returns those that answer.
+// answering queries every member, and returns those that answer. If one does not, each is asked by
+// itself: crictl drops the standard output of a command that fails (ExecSync in pkg/remote of
+// cri-client), where etcdctl prints the others.
 func (c Client) answering(ctx context.Context, h *steps.Host) ([]Status, error) {
-	out, err := c.Run(ctx, h, "endpoint", "status", "--cluster", "--write-out=json")
-	if err != nil && !runner.Refused(err) {
+	all, err := c.Statuses(ctx, h)
+	if err == nil || !runner.Refused(err) {
+		return all, err
+	}
+	members, err := c.Members(ctx, h)
+	if err != nil {
 		return nil, err
 	}
-	all, perr := parseStatuses(out) // etcdctl prints the others, and fails
-	if perr != nil {
-		return nil, cmp.Or(err, perr)
+	for _, m := range members {
+		if len(m.ClientURLs) == 0 {
+			continue
+		}
+		out, err := c.at(m).Run(ctx, h, "endpoint", "status", "--write-out=json")
+		switch {
+		case runner.Refused(err):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		one, err := parseStatuses(out)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one...)
 	}
 	return all, nil
+}
+
+// serves reports whether a member answers a linearizable read.
+func (c Client) serves(ctx context.Context, h *steps.Host, m Member) (bool, error) {
+	_, err := c.at(m).Run(ctx, h, "endpoint", "health")
+	if runner.Refused(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// at returns the client for one member, which has started.
+func (c Client) at(m Member) Client {
+	c.endpoints = m.ClientURLs
+	return c
 }
 
 func parseStatuses(text []byte) ([]Status, error) {

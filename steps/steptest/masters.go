@@ -100,8 +100,18 @@ func (k *Kube) strike(host string) {
 }
 
 // storeContainer simulates crictl for the etcd container of a control plane node: it finds
-// the container, and runs etcdctl in it to list or remove members.
+// the container, and runs etcdctl in it. Of a command that fails, crictl prints the standard error
+// alone, within its own message (ExecSync in pkg/remote of cri-client).
 func (k *Kube) storeContainer(c call) connector.Result {
+	r := k.inStoreContainer(c)
+	if len(c.words) > 2 && c.words[2] == "etcdctl" && r.Exit != 0 {
+		text := strings.TrimSpace(string(r.Stderr))
+		return failed(1, "time=\"2026-01-01T00:00:00Z\" level=fatal msg=%q", "execing command in container synchronously: command 'etcdctl' exited with 1: "+text)
+	}
+	return r
+}
+
+func (k *Kube) inStoreContainer(c call) connector.Result {
 	id := "c0ffee" + c.host
 	runs := k.named("v1", "EtcdMember", "", c.host) != nil && c.sim.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") != "" &&
 		(k.stands || k.engineRuns(c.sim)) &&
@@ -116,7 +126,17 @@ func (k *Kube) storeContainer(c call) connector.Result {
 	case c.words[2] != "etcdctl" || c.flags["--cacert"] == "" || c.flags["--cert"] == "" || c.flags["--key"] == "":
 		return failed(1, "kube: nobody taught me crictl %s", strings.Join(c.words, " "))
 	}
-	if r, ok := k.askedStore(c.host, c.words[3:], c.flags); ok {
+	at := c.host
+	if other := k.memberAt(c.flags["--endpoints"]); other != "" {
+		at = other
+	}
+	if _, whole := c.flags["--cluster"]; !whole && strings.Join(c.words[3:], " ") == "endpoint health" {
+		if !k.answers(at) || k.learns(at) {
+			return failed(1, "%s is unhealthy: failed to commit proposal: context deadline exceeded\nError: unhealthy cluster", c.flags["--endpoints"])
+		}
+		return prints("%s is healthy: successfully committed proposal: took = 1ms\n", c.flags["--endpoints"])
+	}
+	if r, ok := k.askedStore(at, c.words[3:], c.flags); ok {
 		return r
 	}
 	if c.words[3] != "member" {
