@@ -47,7 +47,7 @@ func TestInner(t *testing.T) {
 		`time="2026-11-25T05:00:19Z" level=fatal msg="execing command in container synchronously: command 'etcdctl endpoint health' exited with 1: https://192.0.2.1:2379 is unhealthy: deadline\nError: unhealthy cluster\n"` + "\n": "https://192.0.2.1:2379 is unhealthy: deadline\nError: unhealthy cluster\n",
 		`time="2026-11-25T05:00:19Z" level=fatal msg="rpc error: no such container"`: `time="2026-11-25T05:00:19Z" level=fatal msg="rpc error: no such container"`,
 		`time="2026-11-25T05:00:19Z" level=fatal msg="cut o`:                         `time="2026-11-25T05:00:19Z" level=fatal msg="cut o`,
-		"Error: etcdserver: member not found":                                       "Error: etcdserver: member not found",
+		"Error: etcdserver: member not found":                                        "Error: etcdserver: member not found",
 	} {
 		if got := inner(text); got != want {
 			t.Errorf("%q, want %q", got, want)

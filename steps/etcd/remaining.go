@@ -2,12 +2,10 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/runner"
 )
 
 // RemovalBlockers returns all reasons why the members on some hosts may not be removed: another
@@ -16,15 +14,9 @@ import (
 // host of another member.
 func RemovalBlockers(ctx context.Context, c *manifest.Cluster, h *steps.Host, without []manifest.Host) ([]string, error) {
 	client := memberOn(c, h)
-	all, err := client.Members(ctx, h)
-	var cmd *runner.CmdError
-	switch {
-	case errors.As(err, &cmd):
-		return []string{"the member on " + h.Name + " does not answer: " + lastLine(cmd)}, nil
-	case errors.Is(err, errNoContainer):
-		return []string{"the member on " + h.Name + " does not answer: " + errNoContainer.Error()}, nil
-	case err != nil:
-		return nil, err
+	all, silent, err := listed(ctx, client, h)
+	if err != nil || len(silent) > 0 {
+		return silent, err
 	}
 	leaves := func(m Member) bool {
 		return slices.ContainsFunc(without, func(x manifest.Host) bool { return slices.Contains(m.PeerURLs, PeerURL(c, x)) })

@@ -131,16 +131,11 @@ func DefragmentBlockers(ctx context.Context, c *manifest.Cluster, h *steps.Host)
 
 func blockers(ctx context.Context, c *manifest.Cluster, h *steps.Host, ignores func(alarm string) bool) ([]string, error) {
 	client := memberOn(c, h)
-	all, err := client.Members(ctx, h)
-	var cmd *runner.CmdError
-	switch {
-	case errors.As(err, &cmd):
-		return []string{"the member on " + h.Name + " does not answer: " + lastLine(cmd)}, nil
-	case errors.Is(err, errNoContainer):
-		return []string{"the member on " + h.Name + " does not answer: " + errNoContainer.Error()}, nil
-	case err != nil:
-		return nil, err
+	all, silent, err := listed(ctx, client, h)
+	if err != nil || len(silent) > 0 {
+		return silent, err
 	}
+	var cmd *runner.CmdError
 	missing := absent(c, all)
 	_, err = client.Run(ctx, h, "endpoint", "health", "--cluster")
 	switch {
@@ -166,6 +161,20 @@ func blockers(ctx context.Context, c *manifest.Cluster, h *steps.Host, ignores f
 		}
 	}
 	return missing, nil
+}
+
+// listed returns the members, as the one on h lists them. silent is the reason why it does not, if it
+// does not answer.
+func listed(ctx context.Context, client Client, h *steps.Host) (all []Member, silent []string, err error) {
+	all, err = client.Members(ctx, h)
+	var cmd *runner.CmdError
+	switch {
+	case errors.As(err, &cmd):
+		return nil, []string{"the member on " + h.Name + " does not answer: " + lastLine(cmd)}, nil
+	case errors.Is(err, errNoContainer):
+		return nil, []string{"the member on " + h.Name + " does not answer: " + errNoContainer.Error()}, nil
+	}
+	return all, nil, err
 }
 
 // absent reports the members of the config that etcd does not have, and those that have not

@@ -60,14 +60,14 @@ func TestNodes(t *testing.T) {
 	said(t, s.kubexm(t, "node", "delete", "h5", "-f", withWorker, "--yes", "--write"), 0, "node-delete of cluster site: done", "without h5")
 	s.nodesAre(t, "h1", "h2", "h3", "h4")
 	s.hostAsBefore(t, before, "h5")
-	said(t, s.install(t, withWorker), 0, "0 steps ran")
+	s.settled(t, withWorker)
 
 	phase("the first master leaves", busy)
 	said(t, s.kubexm(t, "node", "delete", "h1", "-f", withWorker, "--yes", "--write"), 0, "node-delete of cluster site: done")
 	s.masters = []string{"h2", "h3"}
 	s.nodesAre(t, "h2", "h3", "h4")
 	s.hostAsBefore(t, before, "h1")
-	said(t, s.install(t, withWorker), 0, "0 steps ran")
+	s.settled(t, withWorker)
 
 	phase("a master joins", busy)
 	threeAgain := s.listing(t, "h1", "h5")
@@ -113,9 +113,27 @@ func TestNodes(t *testing.T) {
 		}
 	}
 	s.smoke(t)
-	said(t, s.install(t, last), 0, "0 steps ran")
+	s.settled(t, last)
 	said(t, s.kubexm(t, "delete", "cluster", "-f", last, "--yes"), 0, "delete of cluster site: done")
 	s.asBefore(t, before)
+}
+
+// settled installs again after hosts have left. The hosts of a lab share one kernel, whose settings a
+// leaving host restored, and which master the kubeconfig names depends on who answered first
+// meanwhile: nothing else has to be done, and the next time nothing at all.
+func (s *labSite) settled(t testing.TB, config string) {
+	t.Helper()
+	r := s.install(t, config)
+	said(t, r, 0, "create of cluster site: done")
+	if strings.Contains(r.stdout, " 0 steps ran") {
+		return
+	}
+	for line := range strings.Lines(r.stderr) {
+		if strings.Contains(line, "  ran  ") && !strings.Contains(line, "/node.configure-kernel ") && !strings.Contains(line, "/kubernetes.fetch-kubeconfig") {
+			t.Errorf("an install after hosts have left: %s", line)
+		}
+	}
+	said(t, s.install(t, config), 0, " 0 steps ran")
 }
 
 // listing writes the config without some hosts.
