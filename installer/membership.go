@@ -22,6 +22,8 @@ type MembershipOptions struct {
 	Names     []string // hosts that join or leave
 	Dead      bool     // the leaving hosts do not answer: they are not connected to
 	AllowEven bool     // accept an even number of etcd members
+	// MembersOnly accepts only hosts that are etcd members and nothing else.
+	MembersOnly bool
 }
 
 // Membership is a change of the hosts of a cluster, as described by its record.
@@ -101,13 +103,19 @@ func (s *Session) membership(ctx context.Context, config *manifest.Cluster, here
 	}
 	m := &Membership{Exists: e, session: s}
 	var all *manifest.Cluster
-	switch want.Kind {
-	case plan.RemovesHosts:
+	switch {
+	case want.Kind == plan.RemovesHosts:
 		m.Membership, err = state.NewLeaving(config, e, here, want.Names)
 		all = m.Before
+	case want.MembersOnly:
+		m.Membership, err = state.NewMembers(config, e, want.Names, want.AllowEven)
+		all = m.After
 	default:
 		m.Membership, err = state.NewJoining(config, e, want.Names, want.AllowEven)
 		all = m.After
+	}
+	if err == nil && want.MembersOnly {
+		err = state.CheckMembersOnly(all, m.Targets)
 	}
 	if err != nil {
 		return nil, nil, err

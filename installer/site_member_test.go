@@ -54,7 +54,7 @@ func TestALostMemberOfMostIsRefused(t *testing.T) {
 		s.loses("e2", true)
 		s.loses("e3", true)
 		err := s.Run(pipeline.Create, nil)
-		if err == nil || !strings.Contains(err.Error(), "this member has lost its data, and the others have no quorum") ||
+		if err == nil || !strings.Contains(err.Error(), "this host has no data of etcd, and the members that have some have no quorum") ||
 			!strings.Contains(advised(err), "systemctl start etcd.service") || !strings.Contains(advised(err), "snapshot") {
 			s.t.Errorf("%v: %s", err, advised(err))
 		}

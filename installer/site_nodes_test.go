@@ -44,7 +44,7 @@ func lists(t *testing.T, config, role string, hosts ...string) string {
 	t.Helper()
 	var lines string
 	for _, h := range hosts {
-		lines += "    - {name: " + h + ", address: 192.0.2." + map[byte]string{'m': "1", 'w': "2"}[h[0]] + h[1:] + "}\n"
+		lines += "    - {name: " + h + ", address: 192.0.2." + map[byte]string{'m': "1", 'w': "2", 'e': "3"}[h[0]] + h[1:] + "}\n"
 	}
 	config = with(t, config, "  ssh: {", lines+"  ssh: {")
 	list := regexp.MustCompile(`([{ ]` + role + `: \[)((?:'[^']*'|"[^"]*"|[^\]'"])*)\]`)
@@ -177,7 +177,7 @@ func TestChangesOfHostsGoOn(t *testing.T) {
 	}
 	for _, x := range thirdInShort([]struct{ cluster, role, host, cut string }{
 		{"masters-stacked", "worker", "w7", "w7"}, {"masters-stacked", "worker", "w7", "m1"}, {"masters-stacked", "master", "m8", "m8"},
-		{"masters-stacked", "master", "m8", "m1"}, {"load-balancers-workers", "master", "m8", "w1"}, {"kube-vip", "master", "m8", "m8"},
+		{"masters-stacked", "master", "m8", "m1"}, {"etcd-hosts", "etcd", "e4", "e4"}, {"etcd-hosts", "etcd", "e4", "e1"}, {"etcd-hosts", "etcd", "e4", "m2"}, {"load-balancers-workers", "master", "m8", "w1"}, {"kube-vip", "master", "m8", "m8"},
 	}) {
 		t.Run(x.cluster+"/"+x.host+"/"+x.cut, func(t *testing.T) {
 			t.Parallel()

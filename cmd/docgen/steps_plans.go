@@ -58,7 +58,10 @@ func planned(folder string) (map[string]*step, error) {
 		}
 		for _, p := range pipeline.All() {
 			for _, drain := range drains(p) {
-				scope := pipeline.ExampleScope(p, c)
+				scope, ok := pipeline.ExampleScope(p, c)
+				if !ok {
+					continue
+				}
 				scope.Drain = drain
 				g, err := plan.Build(p, scope)
 				if err != nil {

@@ -29,7 +29,7 @@ func PrepareJoining() plan.Module {
 func Join() plan.Module {
 	return plan.Module{Name: "nodes", Plan: plan.Sequential(
 		task.OnAllHosts(task.TrustLoadBalancers()), task.OnAllHosts(task.InstallKubeVIP()), task.HardenMasters(), task.CheckEndpoint(),
-		task.UpdateKubeadm(), task.JoinMasters(), task.JoinWorkers(), task.OnAllHosts(task.BalanceOnWorkers()), task.UpdateBalancers(),
+		task.JoinMembers(), task.UpdateKubeadm(), task.UpdateEtcdClients(), task.JoinMasters(), task.JoinWorkers(), task.OnAllHosts(task.BalanceOnWorkers()), task.UpdateBalancers(),
 	)}
 }
 
@@ -45,7 +45,7 @@ func CheckDeparture() plan.Module {
 
 // Leave takes hosts out of the cluster.
 func Leave() plan.Module {
-	return plan.Module{Name: "nodes", Plan: plan.Sequential(task.ReleaseHosts(), task.RemoveNodes(), task.UpdateKubeadm())}
+	return plan.Module{Name: "nodes", Plan: plan.Sequential(task.ReleaseHosts(), task.UpdateEtcdClients(), task.RemoveNodes(), task.RemoveMembers(), task.UpdateKubeadm())}
 }
 
 // ResetDeparted removes Kubernetes from hosts that are no longer part of a cluster.
@@ -63,6 +63,7 @@ func RestoreDeparted() plan.Module {
 				do(task.OfDeparting(task.UninstallLoadBalancers())),
 				do(task.OfDeparting(task.RemoveWorkerBalancers())),
 				do(task.OfDeparting(task.RemoveEtcdClientFiles())),
+				do(task.OfDeparting(task.UninstallEtcd())),
 			),
 			do(task.OfDeparting(task.RestoreNodes())),
 		)

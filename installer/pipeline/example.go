@@ -7,12 +7,20 @@ import (
 )
 
 // ExampleScope returns a scope in which a pipeline has all of its steps for a config: of one that
-// changes the hosts of a cluster, the last worker and the last master join or leave.
-func ExampleScope(p plan.Pipeline, c *manifest.Cluster) plan.Scope {
-	if p.Membership == plan.KeepsHosts {
-		return ScopeOf(p, c, nil)
+// changes the hosts of a cluster, the last worker and the last master join or leave, or the last host
+// that its arguments may name. It is false if a config has no such host.
+func ExampleScope(p plan.Pipeline, c *manifest.Cluster) (plan.Scope, bool) {
+	switch {
+	case p.Membership == plan.KeepsHosts:
+		return ScopeOf(p, c, nil), true
+	case p.TargetHosts == nil:
+		return ScopeOf(p, c, changedHosts(c)), true
 	}
-	return ScopeOf(p, c, changedHosts(c))
+	all := p.TargetHosts(c)
+	if len(all) == 0 {
+		return plan.Scope{}, false
+	}
+	return ScopeOf(p, c, []string{all[len(all)-1].Name}), true
 }
 
 // ScopeOf returns the scope of a pipeline for the named hosts of a config, without contacting a

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"github.com/mensylisir/kubexm/installer/module"
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
@@ -9,7 +11,70 @@ import (
 
 // Store are the pipelines that operate etcd.
 func Store() []plan.Pipeline {
-	return []plan.Pipeline{MoveEtcdLeader(), DefragmentEtcd(), DisarmEtcd(), ReplaceEtcdMember()}
+	return []plan.Pipeline{AddEtcdMembers(), RemoveEtcdMembers(), MoveEtcdLeader(), DefragmentEtcd(), DisarmEtcd(), ReplaceEtcdMember()}
+}
+
+// AddEtcdMembers adds hosts that are only etcd members.
+func AddEtcdMembers() plan.Pipeline {
+	p := AddNodes()
+	p.Name, p.Command, p.Group, p.TargetHosts, p.UnsupportedFields = "add-etcd-member", []string{"etcd", "add"}, "", membersAlone, membersWithMasters
+	p.Short = "Add hosts of the config as etcd members"
+	p.Long = `Add hosts to an existing cluster that are etcd members and nothing else: those whose names are given, or
+all such hosts of the config that are not part of the cluster. List them in spec.hosts and
+spec.roleGroups.etcd first. It is "kubexm node add" for such hosts; a master with a member is added by that.
+
+kubexm checks and prepares the new hosts, and adds one member after another while all others are healthy.
+A new member is a learner, which does not vote, until it has the data of the others. If it does not get
+them within ten minutes, it is removed again. The members that exist are not restarted. In the end the API
+servers get the new list of members: one restarts at a time, each only while all others are ready.
+
+An even number of members is refused without --allow-even. Members under kubeadm and an external etcd are
+refused.`
+	p.Example = `  kubexm etcd add -f config.yaml --bundle demo.tar.zst \
+    --key cosign.pub --dry-run
+  kubexm etcd add e4 e5 -f config.yaml --bundle demo.tar.zst \
+    --key cosign.pub`
+	return p
+}
+
+// RemoveEtcdMembers removes hosts that are only etcd members.
+func RemoveEtcdMembers() plan.Pipeline {
+	p := DeleteNodes()
+	p.Name, p.Command, p.TargetHosts, p.UnsupportedFields, p.Drains = "remove-etcd-member", []string{"etcd", "remove"}, membersAlone, membersWithMasters, plan.NoDrain
+	p.Short = "Remove etcd members with their hosts"
+	p.Long = `Take hosts out of a cluster that are etcd members and nothing else, and restore their previous state. It
+is "kubexm node delete" for such hosts; a master with a member is deleted by that.
+
+The API servers forget the members first: one restarts at a time, each only while all others are ready.
+Then kubexm removes one member after another, while all that stay are healthy. A leader passes the
+leadership on before. The data of a removed member is deleted.
+
+--dead removes members whose hosts do not answer any more. If most members are lost, the command is
+refused: then only a snapshot helps. At the end the command prints what to remove from the config; --write
+edits the file of -f. The last member is refused, and so are members under kubeadm and an external etcd.`
+	p.Example = "  kubexm etcd remove e4 e5 -f config.yaml --dry-run\n  kubexm etcd remove e4 e5 -f config.yaml --yes\n  kubexm etcd remove e2 -f config.yaml --dead --yes --write"
+	p.Confirmation = func(*manifest.Cluster) string {
+		return "removes etcd members from it, and everything on their hosts that belongs to the cluster"
+	}
+	return p
+}
+
+// membersAlone returns the hosts that are etcd members and nothing else.
+func membersAlone(c *manifest.Cluster) []manifest.Host {
+	return slices.DeleteFunc(slices.Clone(members(c)), func(h manifest.Host) bool {
+		return slices.ContainsFunc(c.RolesOf(h.Name), func(role string) bool { return role != manifest.RoleEtcd })
+	})
+}
+
+// membersWithMasters refuses an etcd whose members are not services of their hosts.
+func membersWithMasters(c *manifest.Cluster) manifest.Problems {
+	if part.StoreOf(c).Kind != part.Stacked {
+		return refuseExternal(c)
+	}
+	return manifest.Problems{{
+		Path: "spec.etcd.type", Message: "kubeadm runs the etcd members, one on each master: a member joins and leaves with its master",
+		Advice: "run kubexm node add or kubexm node delete",
+	}}
 }
 
 // MoveEtcdLeader transfers the leadership of etcd.

@@ -18,7 +18,7 @@ import (
 // decides what the cluster is. s.Cluster becomes the cluster with all hosts that take part.
 func (s *Site) reachMembership(ctx context.Context, o installer.Options) (unreached installer.HostErrors, err error) {
 	s.Session, s.Change, unreached, err = installer.ReachMembership(ctx, o, installer.MembershipOptions{
-		Kind: s.Pipeline.Membership, Names: s.Targets, Dead: s.Dead, AllowEven: s.AllowEven,
+		Kind: s.Pipeline.Membership, Names: s.Targets, Dead: s.Dead, AllowEven: s.AllowEven, MembersOnly: s.Pipeline.TargetHosts != nil,
 	})
 	if err != nil {
 		return nil, notMember(err)

@@ -70,16 +70,47 @@ func NewJoining(c *manifest.Cluster, r *manifest.Existing, names []string, allow
 	return m, err
 }
 
+// NewMembers is NewJoining for hosts that are etcd members and nothing else: without names, all new
+// ones of c.
+func NewMembers(c *manifest.Cluster, r *manifest.Existing, names []string, allowEven bool) (Membership, error) {
+	if len(names) > 0 {
+		return NewJoining(c, r, names, allowEven)
+	}
+	for _, h := range part.StoreOf(c).Members {
+		if _, was := r.Config.Host(h.Name); !was && len(c.RolesOf(h.Name)) == 1 {
+			names = append(names, h.Name)
+		}
+	}
+	if len(names) == 0 {
+		return Membership{Before: r.Config, After: r.Config}, sameCluster(c, r)
+	}
+	return NewJoining(c, r, names, allowEven)
+}
+
+// CheckMembersOnly returns a *MembershipError for a host of c that is no etcd member, or has another
+// role too.
+func CheckMembersOnly(c *manifest.Cluster, names []string) error {
+	for _, name := range names {
+		roles := slices.DeleteFunc(c.RolesOf(name), func(role string) bool { return role == manifest.RoleEtcd })
+		switch {
+		case !part.Members.In(c, name):
+			return &MembershipError{Host: name, Why: "it is part of the cluster without the role etcd, and the roles of a host do not change",
+				advice: "list a host of its own in spec.roleGroups.etcd, or delete this one with `kubexm node delete` and add it again"}
+		case len(roles) > 0:
+			return &MembershipError{Host: name, Why: "it also has the role " + strings.Join(roles, ", "),
+				advice: "run `kubexm node add " + name + "` or `kubexm node delete " + name + "`: its etcd member joins and leaves with it"}
+		}
+	}
+	return nil
+}
+
 // joins checks the roles of one host that joins.
 func (m Membership) joins(name string, fresh bool) error {
-	store := part.StoreOf(m.After)
 	switch {
 	case len(m.After.RolesOf(name)) == 0:
 		return &MembershipError{Host: name, Why: "the config gives it no role", advice: "list it in spec.roleGroups"}
 	case fresh && part.RegistryHosts.In(m.After, name):
 		return &MembershipError{Host: name, Why: "the cluster has a registry host already, and the registry cannot be moved", advice: "remove the host from spec.roleGroups.registry"}
-	case fresh && store.Kind == part.Service && part.Members.In(m.After, name):
-		return &MembershipError{Host: name, Why: "the config makes it an etcd member, which this command does not add", advice: "give it no role etcd, or run `kubexm install` with the bundle of the cluster"}
 	}
 	return nil
 }
@@ -92,8 +123,12 @@ func (m Membership) checkEven(allow bool) error {
 	if allow || after.Kind == part.External || n == len(before.Members) || n%2 == 1 {
 		return nil
 	}
+	what := "master"
+	if after.Kind == part.Service {
+		what = "host with the role etcd"
+	}
 	return &MembershipError{Host: m.Targets[len(m.Targets)-1], Why: fmt.Sprintf("etcd would have %d members, and tolerates no more failures than with %d", n, n-1),
-		advice: "add one more master in the same command, or add --allow-even"}
+		advice: "add one more " + what + " in the same command, or add --allow-even"}
 }
 
 // NewLeaving plans that hosts leave the cluster of the record r. A host that only the config c or
@@ -146,8 +181,8 @@ func (m Membership) leaves(name string) error {
 		return no("it is the last master of the cluster", "add another master first, or delete the cluster with `kubexm delete cluster`")
 	case part.RegistryHosts.In(before, name):
 		return no("all nodes pull images from the registry on it", "the registry host stays for as long as the cluster exists")
-	case part.StoreOf(before).Kind == part.Service && part.Members.In(before, name):
-		return no("it is a member of etcd", "this command removes no etcd member")
+	case part.StoreOf(before).Kind == part.Service && part.Members.In(before, name) && len(part.StoreOf(after).Members) == 0:
+		return no("it is the last etcd member of the cluster", "add another one first")
 	case part.Masters.In(before, name) && endpoint.Front == part.NoFront && slices.Contains(before.NodeAddresses(h), endpoint.VIP):
 		return no("spec.controlPlaneEndpoint.address is its address: all nodes reach the API server there", "such an endpoint cannot be moved; create the next cluster without an address, or with a virtual IP")
 	case part.Balancers.In(before, name) && endpoint.Front == part.HostsFront && len(part.Balancers.Hosts(after)) == 0:

@@ -80,7 +80,7 @@ func TestNewJoining(t *testing.T) {
 		"a name that is unknown":  {config: newWorker, names: []string{"w9"}, refused: "no host of the cluster is called w9"},
 		"without a role":          {config: []string{"  ssh:", "    - {name: x1, address: 192.0.2.33}\n  ssh:"}, refused: "host x1: the config gives it no role"},
 		"another cluster":         {config: []string{"name: demo", "name: other"}, refused: "the masters belong to cluster demo"},
-		"an etcd member":          {record: service, config: append([]string{"  ssh:", "    - {name: e1, address: 192.0.2.31}\n  ssh:", "registry: [r1],", "registry: [r1], etcd: [m1, e1],"}, service[2:]...), refused: "host e1: the config makes it an etcd member"},
+		"an etcd member":          {record: service, config: append([]string{"  ssh:", "    - {name: e1, address: 192.0.2.31}\n  ssh:", "registry: [r1],", "registry: [r1], etcd: [m1, e1],"}, service[2:]...), refused: "host e1: etcd would have 2 members, and tolerates no more failures than with 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := state.NewJoining(clusterOf(t, x.config...), recordOf(t, x.record...), x.names, x.even)
@@ -143,7 +143,7 @@ func TestNewLeaving(t *testing.T) {
 		"the registry":              {names: []string{"r1"}, refused: "host r1: all nodes pull images from the registry on it"},
 		"the endpoint":              {record: []string{"  etcd:", "  controlPlaneEndpoint: {address: 192.0.2.12}\n  etcd:"}, names: []string{"m2"}, refused: "host m2: spec.controlPlaneEndpoint.address is its address"},
 		"beside the endpoint":       {record: []string{"  etcd:", "  controlPlaneEndpoint: {address: 192.0.2.12}\n  etcd:"}, names: []string{"m1"}, after: "r1 m2 m3 w1 w2", targets: "m1"},
-		"a member of etcd":          {record: []string{"registry: [r1],", "registry: [r1], etcd: [w1],", "{type: kubeadm}", "{type: kubexm}"}, names: []string{"w1"}, refused: "host w1: it is a member of etcd"},
+		"the last etcd member":      {record: []string{"registry: [r1],", "registry: [r1], etcd: [w1],", "{type: kubeadm}", "{type: kubexm}"}, names: []string{"w1"}, refused: "host w1: it is the last etcd member of the cluster"},
 		"a time server":             {record: []string{"  etcd:", "  system: {ntpServers: [w1]}\n  etcd:"}, names: []string{"w1"}, refused: "host w1: the other hosts take the time from it"},
 		"the last load balancer":    {record: balanced, names: []string{"b1", "b2"}, refused: "host b1: it is the last load balancer of the cluster"},
 		"one of the load balancers": {record: balanced, names: []string{"b1"}, after: "r1 m1 m2 m3 w1 w2 b2", targets: "b1"},

@@ -16,7 +16,11 @@ func CheckEtcd() plan.Task {
 		case part.External:
 			return plan.On(s.Role(manifest.RoleMaster), s.Checks(etcd.CheckExternal(s.Want))...)
 		case part.Service:
-			return plan.On(s.Role(manifest.RoleEtcd), etcd.CheckKeys(s.Want))
+			members := s.Role(manifest.RoleEtcd)
+			if s.Exists != nil && len(joiningMembers(s)) > 0 { // those join the members that have data
+				members = s.WithoutTargets().Role(manifest.RoleEtcd)
+			}
+			return plan.On(members, etcd.CheckKeys(s.Want))
 		case part.Stacked:
 		}
 		return plan.Fragment{}

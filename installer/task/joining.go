@@ -19,6 +19,9 @@ func CheckHealth() plan.Task {
 		if changesStore(s) {
 			checks = plan.Seq(checks, plan.On(s.Lead(), gate.Store(storeBefore(s))))
 		}
+		if joining := joiningMembers(s); len(joining) > 0 {
+			checks = plan.Seq(checks, plan.On(remainingMember(s), gate.RemainingStore(s.Want, joining)))
+		}
 		return checks
 	}}
 }
@@ -44,10 +47,11 @@ func HardenMasters() plan.Task {
 	}}
 }
 
-// UpdateKubeadm updates the configuration that kubeadm stores in the cluster if masters join or leave: it lists the names in
-// the certificates of API servers.
+// UpdateKubeadm updates the configuration that kubeadm stores in the cluster if masters or etcd members
+// join or leave: it lists the names in the certificates of API servers, and the members of an etcd
+// that runs as a service.
 func UpdateKubeadm() plan.Task {
-	return plan.Task{Name: "update-kubeadm", When: changesMasters, Plan: func(s plan.Scope) plan.Fragment {
+	return plan.Task{Name: "update-kubeadm", When: func(s plan.Scope) bool { return changesMasters(s) || changesMembers(s) }, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.On(s.Lead(), kubeadm.UpdateConfig(s.Want))
 	}}
 }

@@ -25,6 +25,9 @@ func CheckDeparture() plan.Task {
 		if lost := leavingMembers(s); len(lost) > 0 {
 			checks = append(checks, plan.On(s.Lead(), gate.RemainingStore(s.Before, lost)))
 		}
+		if lost := leavingServices(s); len(lost) > 0 {
+			checks = append(checks, plan.On(remainingMember(s), gate.RemainingStore(s.Before, lost)))
+		}
 		var all []steps.Step
 		if live := nodes(s.Departing()); len(live) > 0 {
 			all = append(all, cluster.RehearseDrain(live, departureDrain(s)))

@@ -73,7 +73,7 @@ func (m member) replace(ctx context.Context, h *steps.Host, others []string, sta
 		return err
 	})
 	if err != nil {
-		return steps.Advise(fmt.Errorf("this member has lost its data, and the others have no quorum: %w", err),
+		return steps.Advise(fmt.Errorf("this host has no data of etcd, and the members that have some have no quorum: %w", err),
 			"start the others with systemctl start %s; if most members have lost their data, restore all of them from a snapshot", unit)
 	}
 	vacant, err := m.vacate(ctx, h, others)

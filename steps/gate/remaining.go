@@ -9,8 +9,8 @@ import (
 )
 
 // RemainingStore waits until all etcd members but those on some hosts have answered for 15
-// seconds without a break. Those may leave then, or may be lost already. It runs on the host
-// of another member.
+// seconds without a break. Those may leave then, or may be lost already, or are about to join. It
+// runs on the host of another member.
 func RemainingStore(c *manifest.Cluster, without []manifest.Host) steps.Step {
 	return wait{
 		name: "gate.remaining-store",
@@ -18,6 +18,6 @@ func RemainingStore(c *manifest.Cluster, without []manifest.Host) steps.Step {
 			return etcd.RemovalBlockers(ctx, c, h, without)
 		},
 		hold:   steady,
-		advice: "a member is removed only while all others are healthy; if most members are lost, restore etcd from a snapshot",
+		advice: "a member is added or removed only while all others are healthy; if most members are lost, restore etcd from a snapshot",
 	}.step()
 }

@@ -73,13 +73,18 @@ func restartPod(ctx context.Context, h *steps.Host, part string) error {
 	if _, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "stopp", before}, Timeout: time.Minute}); err != nil {
 		return err
 	}
+	return waitRestarted(ctx, h, part, before)
+}
+
+// waitRestarted waits until the kubelet has started a static pod in another sandbox than before.
+func waitRestarted(ctx context.Context, h *steps.Host, part, before string) error {
 	for end := time.Now().Add(restartTimeout); ; {
 		now, err := sandbox(ctx, h, part)
 		if err != nil {
 			return err
 		}
 		if now != "" && now != before {
-			if running, err = containerOf(ctx, h, part, now); err != nil || running != "" {
+			if running, err := containerOf(ctx, h, part, now); err != nil || running != "" {
 				return err
 			}
 		}

@@ -72,6 +72,8 @@ type Kube struct {
 
 	leader  string
 	started map[string]int // how often a static pod was stopped: "etcd-m1"
+	// manifests are the manifests of static pods when they were last asked for: "kube-apiserver-m1".
+	manifests map[string]string
 	// usedConfig is the digest of the configuration that the load balancer on a worker uses.
 	usedConfig map[string]string
 	// vip is the master that kube-vip chose last, and strayVIP are hosts on which it was killed.
@@ -101,7 +103,7 @@ const adminConf = "/etc/kubernetes/admin.conf"
 
 // NewKube returns a cluster that does not exist yet: kubeadm creates it.
 func NewKube(c *manifest.Cluster) *Kube {
-	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, index: 12, located: map[string]string{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, usedConfig: map[string]string{}, strayVIP: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
+	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, index: 12, located: map[string]string{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, manifests: map[string]string{}, usedConfig: map[string]string{}, strayVIP: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
 }
 
 // ExistingCluster returns a function that sets up an existing cluster on one host, as kubeadm

@@ -182,11 +182,31 @@ users: [{name: kubernetes-admin, user: {client-certificate-data: `+data("CERTIFI
 
 // controlPlane writes the files of a control plane node.
 func (k *Kube) controlPlane(s *conntest.Sim, host string) {
-	s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", "kind: Pod\n", 0o600)
+	s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", "kind: Pod\n"+k.etcdServers(s), 0o600)
 	if k.stacked() {
 		s.AddDir(k.cluster.Spec.Etcd.DataDir, 0o700)
 		k.enrol(host)
 	}
+}
+
+// etcdServers is the part of an API server's manifest that lists the members of an etcd that kubeadm
+// does not run, as kubeadm's configuration has them: at init the host's, later the cluster's.
+func (k *Kube) etcdServers(s *conntest.Sim) string {
+	text := uploaded(s)
+	if o := k.named("v1", "ConfigMap", "kube-system", "kubeadm-config"); o != nil {
+		text = word(o, "data", "ClusterConfiguration")
+	}
+	var config struct {
+		Etcd struct {
+			External struct {
+				Endpoints []string `json:"endpoints"`
+			} `json:"external"`
+		} `json:"etcd"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &config); err != nil || len(config.Etcd.External.Endpoints) == 0 {
+		return ""
+	}
+	return "spec:\n  containers:\n  - command:\n    - kube-apiserver\n    - --etcd-servers=" + strings.Join(config.Etcd.External.Endpoints, ",") + "\n"
 }
 
 func master(name string) Object {

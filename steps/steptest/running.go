@@ -21,9 +21,16 @@ func (k *Kube) podRuns(host, part string) bool {
 	return !slices.Contains(k.Unhealthy, part+"-"+host) && (k.stands || k.engineRuns(s))
 }
 
-// sandboxID returns the sandbox ID of a static pod, which changes with each start.
+// sandboxID returns the sandbox ID of a static pod, which changes with each start. The kubelet starts
+// a pod again whose manifest has changed.
 func (k *Kube) sandboxID(host, part string) string {
-	return fmt.Sprintf("sandbox-%d-%s-%s", k.started[part+"-"+host], part, host)
+	pod := part + "-" + host
+	text := k.hosts[host].Read("/etc/kubernetes/manifests/" + part + ".yaml")
+	if was, ran := k.manifests[pod]; ran && was != text {
+		k.started[pod]++
+	}
+	k.manifests[pod] = text
+	return fmt.Sprintf("sandbox-%d-%s", k.started[pod], pod)
 }
 
 // crictlPods simulates crictl for static pods: it lists sandboxes and containers, and stops
