@@ -22,20 +22,22 @@ func withEnvironment(path, mark string, argv []string) []string {
 	return append([]string{"/usr/bin/env", "LC_ALL=C", "PATH=" + path, marker + mark}, argv...)
 }
 
-// endAll sends SIGTERM to every process with the mark $1, and SIGKILL to those that are
-// still running after two seconds. Its own arguments do not contain variable and mark as
-// one string, because sudo copies its command line into the environment (SUDO_COMMAND).
-const endAll = `i=0
+// endAll sends SIGTERM to every process with the mark $1, and SIGKILL to those that are still
+// running after two seconds. It measures the time, in hundredths of seconds: on a busy host one
+// search of /proc can take a second. Its own arguments do not contain variable and mark as one
+// string, because sudo copies its command line into the environment (SUDO_COMMAND).
+const endAll = `began=
 while p=$(grep -lsF -- "KUBEXM_COMMAND=$1" /proc/[0-9]*/environ | cut -d/ -f3) && [ -n "$p" ]; do
-	if [ $i -eq 0 ]; then kill -TERM $p; elif [ $i -ge 20 ]; then kill -KILL $p; fi
-	i=$((i + 1))
-	[ $i -lt 40 ] || exit 1
+	read -r now rest </proc/uptime
+	now=${now%.*}${now#*.}
+	if [ -z "$began" ]; then began=$now; kill -TERM $p; elif [ $((now - began)) -ge 200 ]; then kill -KILL $p; fi
+	[ $((now - began)) -lt 800 ] || exit 1
 	sleep 0.1
 done 2>/dev/null
 exit 0`
 
 // endTimeout is the timeout for terminating a command's processes.
-const endTimeout = 6 * time.Second
+const endTimeout = 10 * time.Second
 
 // end terminates the processes of a canceled command: sshd forwards signals only for some
 // users, and signals do not reach processes that sudo started. It works on a best-effort
