@@ -77,7 +77,7 @@ func NewMembers(c *manifest.Cluster, r *manifest.Existing, names []string, allow
 		return NewJoining(c, r, names, allowEven)
 	}
 	for _, h := range part.StoreOf(c).Members {
-		if _, was := r.Config.Host(h.Name); !was && len(c.RolesOf(h.Name)) == 1 {
+		if _, was := r.Config.Host(h.Name); !was && CheckMembersOnly(c, []string{h.Name}) == nil {
 			names = append(names, h.Name)
 		}
 	}
