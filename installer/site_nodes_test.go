@@ -131,7 +131,14 @@ func TestMastersLeave(t *testing.T) {
 				}
 				return string(out)
 			}
+			elections := s.Kube.Elections
 			s.mustChange("delete the first master", s.deletes(first))
+			if s.Kube.Elections != elections {
+				s.t.Errorf("%d elections", s.Kube.Elections-elections)
+			}
+			if len(s.Kube.Stranded) > 0 {
+				s.t.Errorf("the API server of %q ran without its etcd member", s.Kube.Stranded)
+			}
 			s.Same("the first master after it has left", hostIn(blank, first), s.ofHost(first))
 			s.Edit(without(first))
 			s.quiet("a creation without the first master")

@@ -10,6 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/addon"
 	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/controlplane"
+	"github.com/mensylisir/kubexm/steps/etcd"
 	"github.com/mensylisir/kubexm/steps/gate"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/loadbalancer"
@@ -51,22 +52,21 @@ func ReleaseHosts() plan.Task {
 	}}
 }
 
-// RemoveNodes takes the leaving hosts out of the cluster one after another: it drains the node,
-// removes Kubernetes from the host, and deletes what the cluster knows of it. Nothing runs on a
-// host that does not answer.
+// RemoveNodes takes the leaving hosts out of the cluster one after another: it drains the node, ends
+// its API server, removes its etcd member, removes Kubernetes from the host, and deletes what the
+// cluster knows of it. Nothing runs on a host that does not answer.
 func RemoveNodes() plan.Task {
 	return plan.Task{Name: "remove-nodes", When: leaves, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Roll(leavingNodes(s), func(h manifest.Host) plan.Fragment {
-			drained, reset := plan.Fragment{}, plan.Fragment{}
+			var released, removed, reset plan.Fragment
 			if !slices.Contains(s.Away, h.Name) {
-				drained = plan.On(s.Lead(), cluster.DrainNode(h, departureDrain(s)))
+				released = plan.Seq(plan.On(s.Lead(), cluster.DrainNode(h, departureDrain(s))), stopMaster(s, h))
 				reset = resetNode(s, h)
 			}
-			var forget []steps.Step
 			if part.Masters.In(s.Before, h.Name) && part.StoreOf(s.Before).Kind == part.Stacked {
-				forget = append(forget, kubeadm.RemoveMember(s.Before, h), gate.RemainingStore(s.Before, leavingMembers(s)))
+				removed = plan.On(s.Lead(), etcd.RemoveMember(s.Before, h), gate.RemainingStore(s.Before, leavingMembers(s)))
 			}
-			return plan.Seq(drained, reset, plan.On(s.Lead(), append(forget, cluster.DeleteNode(h))...))
+			return plan.Seq(released, removed, reset, plan.On(s.Lead(), cluster.DeleteNode(h)))
 		})
 	}}
 }
@@ -74,7 +74,12 @@ func RemoveNodes() plan.Task {
 // ResetDeparted removes Kubernetes from the leaving hosts, without the cluster's help.
 func ResetDeparted() plan.Task {
 	return plan.Task{Name: "reset-nodes", When: leaves, Plan: func(s plan.Scope) plan.Fragment {
-		return plan.Each(leavingNodes(s), func(h manifest.Host) plan.Fragment { return resetNode(s, h) })
+		return plan.Each(leavingNodes(s), func(h manifest.Host) plan.Fragment {
+			if !part.Masters.In(s.Before, h.Name) {
+				return resetNode(s, h)
+			}
+			return plan.Seq(plan.On(one(h), withoutKubeVIP(s.Departing())...), resetNode(s, h))
+		})
 	}}
 }
 
@@ -83,13 +88,21 @@ func leavingNodes(s plan.Scope) []manifest.Host {
 	return slices.DeleteFunc(s.Leaving(), func(h manifest.Host) bool { return !part.Nodes.In(s.Before, h.Name) })
 }
 
+// stopMaster ends the API server of a master, and what depends on it, while the other masters serve.
+func stopMaster(s plan.Scope, h manifest.Host) plan.Fragment {
+	if !part.Masters.In(s.Before, h.Name) {
+		return plan.Fragment{}
+	}
+	return plan.On(one(h), append(withoutKubeVIP(s.Departing()), kubeadm.StopAPIServer())...)
+}
+
 // resetNode removes Kubernetes from one host.
 func resetNode(s plan.Scope, h manifest.Host) plan.Fragment {
 	if !part.Masters.In(s.Before, h.Name) {
 		return plan.On(one(h), kubeadm.ResetWorker(), kubeadm.Uninstall())
 	}
-	first := append([]steps.Step{addon.RemoveHelm(), cluster.RemoveKubeconfig()}, withoutKubeVIP(s.Departing())...)
-	return plan.On(one(h), append(first, kubeadm.ResetMaster(), cluster.RemoveCopy(), kubeadm.Uninstall(), controlplane.RemoveHardening(s.Before))...)
+	return plan.On(one(h), addon.RemoveHelm(), cluster.RemoveKubeconfig(), kubeadm.ResetMaster(), cluster.RemoveCopy(),
+		kubeadm.Uninstall(), controlplane.RemoveHardening(s.Before))
 }
 
 // OfDeparting plans a task of a deletion for the hosts that leave the cluster.

@@ -225,7 +225,7 @@ func TestADeadMemberIsRemoved(t *testing.T) {
 func TestNoMemberRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMasters(t, "{type: kubeadm}")
-		m.first.RemoveAll("/etc/kubernetes/manifests/kube-apiserver.yaml") // the control plane's containers are gone
+		m.first.RemoveAll("/etc/kubernetes/manifests") // the control plane's containers are gone
 		m.must(m.step(kubeadm.PrepareMaster(), false))
 		err := m.step(kubeadm.ClearMember(m.cluster, m.cluster.Spec.Hosts[1]), true)
 		if err == nil || !strings.Contains(err.Error(), "no container of etcd runs") {

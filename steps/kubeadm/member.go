@@ -49,16 +49,3 @@ func ClearMember(c *manifest.Cluster, joining manifest.Host) steps.Step {
 
 // localMember returns a client of the etcd member that kubeadm runs on a master.
 func localMember() etcd.Client { return etcd.InContainer(etcd.StackedKeys) }
-
-// RemoveMember removes the etcd member of a master that has left the cluster or is lost, if
-// kubeadm's reset has not done that. It runs on another master.
-func RemoveMember(c *manifest.Cluster, gone manifest.Host) steps.Step {
-	return &op.Do{
-		M: steps.Meta{Name: "kubeadm.remove-member", Timeout: 2 * time.Minute, Risk: steps.Disruptive, Retry: steps.Retry{Times: 3, Wait: 5 * time.Second}},
-		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
-			has, err := etcd.HasMemberOf(ctx, c, h, gone)
-			return err == nil && !has, err
-		},
-		Act: func(ctx context.Context, h *steps.Host) error { return etcd.RemoveMemberOf(ctx, c, h, gone) },
-	}
-}

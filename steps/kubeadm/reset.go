@@ -79,10 +79,7 @@ func resetNode(name string, keep bool) steps.Step {
 				return err
 			}
 			if is {
-				if _, err := h.Mkdir(ctx, "/etc/kubernetes", runner.Attr{}); err != nil {
-					return err
-				}
-				if err := h.WriteFile(ctx, controlplane.ResetFile, []byte("kubexm takes Kubernetes off this host\n"), runner.Attr{Mode: 0o600}); err != nil {
+				if err := markReset(ctx, h); err != nil {
 					return err
 				}
 				if err := reset(ctx, h, stays); err != nil {

@@ -3,7 +3,6 @@ package kubeadm_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
@@ -77,21 +76,4 @@ func TestUpdateConfigOfNothing(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-}
-
-// TestRemoveMember: the member of a master that is gone is removed through another one, once.
-func TestRemoveMember(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMasters(t, "{type: kubeadm}")
-		m.must(m.join())
-		step := kubeadm.RemoveMember(m.cluster, m.cluster.Spec.Hosts[1])
-		m.must(m.step(step, true))
-		if m.kube.Object("v1", "EtcdMember", "", "node2") != nil {
-			t.Error("the member is left")
-		}
-		if m.kube.Object("v1", "EtcdMember", "", "node1") == nil {
-			t.Error("another was removed")
-		}
-		m.must(m.step(step, true))
-	})
 }

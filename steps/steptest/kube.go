@@ -69,6 +69,8 @@ type Kube struct {
 	Outlives bool
 	// Elections counts how often the etcd leader was stopped.
 	Elections int
+	// Stranded lists control plane nodes whose etcd member was removed while their API server served.
+	Stranded []string
 
 	leader  string
 	started map[string]int // how often a static pod was stopped: "etcd-m1"

@@ -95,8 +95,22 @@ func (k *Kube) enrol(host string) {
 // strike removes the etcd member of a control plane node.
 func (k *Kube) strike(host string) {
 	if k.stacked() && host != k.master && k.up() {
-		k.drop(newObject("v1", "EtcdMember", "", host))
+		k.expel(host)
 	}
+}
+
+// expel removes the etcd member that kubeadm runs on a control plane node. The others elect a
+// leader if it led, and its API server serves nothing any more.
+func (k *Kube) expel(host string) {
+	if k.named("v1", "EtcdMember", "", host) == nil {
+		return
+	}
+	k.elect(host)
+	if k.serves(host) {
+		k.Stranded = append(k.Stranded, host)
+	}
+	k.handOver(host)
+	k.drop(newObject("v1", "EtcdMember", "", host))
 }
 
 // storeContainer simulates crictl for the etcd container of a control plane node: it finds
@@ -113,7 +127,7 @@ func (k *Kube) storeContainer(c call) connector.Result {
 
 func (k *Kube) inStoreContainer(c call) connector.Result {
 	id := "c0ffee" + c.host
-	runs := k.named("v1", "EtcdMember", "", c.host) != nil && c.sim.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") != "" &&
+	runs := k.named("v1", "EtcdMember", "", c.host) != nil && c.sim.Read("/etc/kubernetes/manifests/etcd.yaml") != "" &&
 		(k.stands || k.engineRuns(c.sim)) &&
 		!slices.Contains(k.Unhealthy, "etcd-"+c.host)
 	switch {
@@ -146,7 +160,7 @@ func (k *Kube) inStoreContainer(c call) connector.Result {
 	for _, m := range k.all("EtcdMember") {
 		name := word(m, "metadata", "name")
 		if c.words[4] == "remove" && c.words[len(c.words)-1] == memberID(name) {
-			k.drop(m)
+			k.expel(name)
 			return prints("Member %s removed from cluster\n\n\n", memberID(name))
 		}
 		rows = append(rows, fmt.Sprintf(`{"ID":%d,"name":%q,%s"clientURLs":["https://%s:2379"],"peerURLs":[%q]}`,

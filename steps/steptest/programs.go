@@ -184,6 +184,7 @@ users: [{name: kubernetes-admin, user: {client-certificate-data: `+data("CERTIFI
 func (k *Kube) controlPlane(s *conntest.Sim, host string) {
 	s.AddFile("/etc/kubernetes/manifests/kube-apiserver.yaml", "kind: Pod\n"+k.etcdServers(s), 0o600)
 	if k.stacked() {
+		s.AddFile("/etc/kubernetes/manifests/etcd.yaml", "kind: Pod\n", 0o600)
 		s.AddDir(k.cluster.Spec.Etcd.DataDir, 0o700)
 		k.enrol(host)
 	}

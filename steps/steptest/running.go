@@ -15,7 +15,11 @@ var staticPods = []string{"kube-apiserver", "kube-controller-manager", "kube-sch
 // podRuns reports whether the kubelet of a host runs a static pod.
 func (k *Kube) podRuns(host, part string) bool {
 	s := k.hosts[host]
-	if s == nil || s.Read("/etc/kubernetes/manifests/kube-apiserver.yaml") == "" || !slices.Contains(staticPods, part) || part == "etcd" && !k.stacked() {
+	file := "kube-apiserver.yaml" // stands for the other two as well
+	if part == "etcd" {
+		file = "etcd.yaml"
+	}
+	if s == nil || s.Read("/etc/kubernetes/manifests/"+file) == "" || !slices.Contains(staticPods, part) {
 		return false
 	}
 	return !slices.Contains(k.Unhealthy, part+"-"+host) && (k.stands || k.engineRuns(s))

@@ -108,6 +108,10 @@ END`)
 	s.eventually(t, "h3", "curl -sk --max-time 5 https://127.0.0.1:6443/readyz | grep -q ok")
 	time.Sleep(15 * time.Second)
 
+	// The load balancers hold requests back from a master whose API server is being restarted.
+	phase("everything is restarted", quiet)
+	said(t, s.kubexm(t, "restart", "all", "-f", filepath.Join(s.dir, "config.yaml"), "--yes"), 0, "restart-all of cluster site: done")
+
 	phase("load balancer host loses power", drivers.Limit{Gap: 3 * time.Second, Watch: 5 * time.Second, Failed: drivers.Unlimited, NewFailed: drivers.Unlimited})
 	other := map[string]string{"h5": "h6", "h6": "h5"}[holder]
 	h, err := s.Host(holder)
