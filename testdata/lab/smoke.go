@@ -60,7 +60,8 @@ func (s *Smoke) Run(ctx context.Context) error {
 		pods, err = s.pods(ctx)
 		return "", err
 	}); err != nil {
-		return err
+		seen, _ := s.kubectl(ctx, "describe", "pods", "-l", "app=smoke").CombinedOutput() // the first error says enough
+		return fmt.Errorf("%w\n%s", err, seen)
 	}
 	if nodes := cmp.Or(s.Nodes, 2); len(pods) < nodes {
 		return fmt.Errorf("%d pods run; one on each of %d workers at least was asked for", len(pods), nodes)
