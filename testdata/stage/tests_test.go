@@ -79,6 +79,9 @@ func TestColours(t *testing.T) {
 			args: []string{"-race", "."}, code: 1, want: []string{"RED toy: a data race", "RED TestThen (toy) failed"}, never: []string{"FLAKY", "once more"}},
 		{name: "timeout is not run again", tests: "import (\n\"os\"\n\"testing\"\n\"time\"\n)\n\n" + once + "func TestNow(t *testing.T) { if first(t) { time.Sleep(time.Minute) } }\n",
 			args: []string{"-timeout=1s", "."}, code: 1, want: []string{"test timed out after 1s", "RED TestNow (toy) was running when the tests timed out after 1s"}, never: []string{"FLAKY", "once more", "none of its tests"}},
+		{name: "timeout after another test has passed", tests: "import (\n\"os\"\n\"testing\"\n\"time\"\n)\n\n" + once + "func TestNow(t *testing.T) { t.Parallel(); if first(t) { time.Sleep(time.Minute) } }\n" +
+			"func TestThen(t *testing.T) { t.Parallel() }\n", args: []string{"-timeout=1s", "-parallel=2", "."}, code: 1,
+			want: []string{"test timed out after 1s", "RED TestNow (toy) was running when the tests timed out after 1s"}, never: []string{"none of its tests"}},
 		{name: "an exit is not run again", tests: withOS + once + "func TestNow(t *testing.T) { if first(t) { os.Exit(3) } }\n", code: 1,
 			want: []string{"FAIL\ttoy\t", "RED toy failed, and none of its tests"}, never: []string{"FLAKY", "once more"}},
 		{name: "does not build", tests: plain + "func TestNow(t *testing.T) { absent() }\n", code: 1,
