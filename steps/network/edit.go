@@ -38,6 +38,9 @@ func editDocuments(text []byte, edit func(*yaml.Node) error) ([]byte, error) {
 // nodeAt returns the value at a path of keys; nil if it does not exist.
 func nodeAt(n *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
+		if n == nil {
+			return nil
+		}
 		var next *yaml.Node
 		for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 			if n.Content[i].Value == key {

@@ -47,7 +47,7 @@ type Upstream struct {
 
 // choices are which components a Kubernetes version takes of those that the
 // lab builds, by the matrix's names. The rest it asks for itself.
-var choices = []string{"containerd", "runc", "cni-plugins", "crictl", "flannel", "registry", "helm"}
+var choices = []string{"containerd", "runc", "cni-plugins", "crictl", "flannel", "calico", "registry", "helm"}
 
 // NewUpstream builds what the cache lacks of components, images and archives,
 // and serves what the config's lock names of them.
@@ -86,7 +86,7 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if balancers.Layout != "" {
 		real.Layouts = append(real.Layouts, balancers.Layout)
 	}
-	asked, notes, err := askedOf(ctx, s, b, lock, rootfs)
+	asked, more, notes, err := askedOf(ctx, s, b, lock, rootfs)
 	if err != nil {
 		return nil, fmt.Errorf("make images: %w", err)
 	}
@@ -98,7 +98,7 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 			real.Files[a.Address] = file
 			continue
 		}
-		file, err := published(s.Cache, rows, a)
+		file, err := published(s.Cache, slices.Concat(rows, more), a)
 		if err != nil {
 			return nil, err
 		}
@@ -115,26 +115,27 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 
 // askedOf builds what only some configs ask for, and makes its images; layout is "" if the lock
 // has none of them.
-func askedOf(ctx context.Context, s Source, b *components.Builder, lock *manifest.Lock, rootfs string) (layout string, notes []string, err error) {
-	rows, err := components.Asked()
-	if err != nil {
-		return "", nil, err
+func askedOf(ctx context.Context, s Source, b *components.Builder, lock *manifest.Lock, rootfs string) (layout string, rows []components.Component, notes []string, err error) {
+	if rows, err = components.Asked(); err != nil {
+		return "", nil, nil, err
 	}
 	var references []string
 	for _, image := range lock.Images {
 		references = append(references, image.Reference)
 	}
 	if rows, err = images.AskedFor(rows, references); err != nil || len(rows) == 0 {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	if err := b.Build(ctx, rows); err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	for _, c := range rows {
-		notes = append(notes, fmt.Sprintf("%s is the lab's own program, and stands for %s.", c.Name, c.StandsFor))
+		if c.StandsFor != "" {
+			notes = append(notes, fmt.Sprintf("%s is the lab's own program, and stands for %s.", c.Name, c.StandsFor))
+		}
 	}
 	layout, err = images.LayoutAskedFor(s.Cache, rootfs, rows, s.Log)
-	return layout, notes, err
+	return layout, rows, notes, err
 }
 
 // balancersOf makes images of the load balancers that a lock has, of the mirror's packages.
@@ -257,8 +258,12 @@ func choose(doc *versions.Document, rows []components.Component) error {
 		r := c.Versions[version]
 		return &r
 	}
+	asked, err := components.Asked()
+	if err != nil {
+		return err
+	}
 	for _, name := range choices {
-		c, err := components.Find(rows, name)
+		c, err := components.Find(slices.Concat(rows, asked), name)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package components
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,7 +65,7 @@ func (b *Builder) Pin(ctx context.Context, c Component) error {
 	if c.Served != "" {
 		served = c.Served
 	}
-	text, err := b.upstreamModule(ctx, served+"@"+c.Version)
+	text, err := b.upstreamModule(ctx, served+"@"+c.moduleVersion())
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func newModule(c Component, text []byte) ([]byte, error) {
 		f.AddGoStmt("1.26"),
 	}
 	if c.Served != "" {
-		steps = append(steps, f.AddReplace(c.Module, "", c.Served, c.Version))
+		steps = append(steps, f.AddReplace(c.Module, "", c.Served, c.moduleVersion()))
 	}
 	for _, g := range upstream.Godebug {
 		steps = append(steps, f.AddGodebug(g.Key, g.Value))
@@ -105,10 +106,10 @@ func newModule(c Component, text []byte) ([]byte, error) {
 			steps = append(steps, f.AddReplace(r.Old.Path, r.Old.Version, to.Path, to.Version))
 		}
 	}
-	steps = append(steps, f.AddRequire(c.Module, c.Version))
+	steps = append(steps, f.AddRequire(c.Module, c.moduleVersion()))
 	for _, name := range c.names() {
 		if !strings.HasPrefix(c.Programs[name], c.Module) {
-			steps = append(steps, f.AddRequire(c.Programs[name], c.Version))
+			steps = append(steps, f.AddRequire(c.Programs[name], c.moduleVersion()))
 		}
 		steps = append(steps, f.AddTool(c.Programs[name]))
 	}
@@ -121,10 +122,15 @@ func newModule(c Component, text []byte) ([]byte, error) {
 	return f.Format()
 }
 
+// moduleVersion is the version of the component's module.
+func (c *Component) moduleVersion() string { return cmp.Or(c.At, c.Version) }
+
 // replacement gives the module that upstream builds with in place of another. A
 // folder of its own repository is published as a module of its own.
 func replacement(c Component, r *modfile.Replace) module.Version {
 	switch {
+	case c.Replace[r.Old.Path] != "":
+		return module.Version{Path: r.Old.Path, Version: c.Replace[r.Old.Path]}
 	case r.New.Version != "":
 		return r.New
 	case strings.HasPrefix(r.New.Path, "./staging/"):

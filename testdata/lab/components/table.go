@@ -33,6 +33,10 @@ type Component struct {
 	Module string `yaml:"module,omitempty"`
 	// Served is the path that the module is to be had at, where it is not its own.
 	Served string `yaml:"served,omitempty"`
+	// At is the version of the module, where it is another than the component's: a commit.
+	At string `yaml:"at,omitempty" json:",omitempty"`
+	// Replace are versions of modules that upstream takes from folders of its own repository.
+	Replace map[string]string `yaml:"replace,omitempty" json:",omitempty"`
 	// StandsFor says what the component is used in place of; "" where it is what it is named.
 	StandsFor string `yaml:"standsFor,omitempty"`
 	CGO       bool   `yaml:"cgo,omitempty"` // needs C; linked statically all the same

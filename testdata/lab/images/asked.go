@@ -13,6 +13,34 @@ var askedFor = []recipe{
 		repository: "ghcr.io/kube-vip/kube-vip", tag: "{version}", component: "kube-vip",
 		files: map[string]string{"kube-vip": "/kube-vip"}, entrypoint: []string{"/kube-vip"}, base: true,
 	},
+	{
+		repository: "docker.io/calico/node", tag: "{version}", component: "calico",
+		files: map[string]string{"calico-node": "/usr/bin/calico-node"}, entrypoint: []string{"start_runit"}, base: true,
+		// Upstream's starts the same programs by runit, and BIRD.
+		scripts: map[string]string{"/usr/sbin/start_runit": `#!/bin/sh
+calico-node -startup || exit 1
+NODENAME=$(cat /var/lib/calico/nodename)
+export NODENAME
+calico-node -allocate-tunnel-addrs -allocate-tunnel-addrs-run-once || exit 1
+for service in monitor-addresses allocate-tunnel-addrs status-reporter monitor-token; do
+	calico-node -$service &
+done
+exec calico-node -felix
+`},
+	},
+	{
+		repository: "docker.io/calico/cni", tag: "{version}", component: "calico",
+		files: map[string]string{"calico-cni": "/opt/cni/bin/calico", "calico-install": "/opt/cni/bin/install"},
+		links: map[string]string{"/opt/cni/bin/calico-ipam": "calico"}, base: true,
+		// Upstream's has these of another project as well.
+		scripts: map[string]string{"/opt/cni/bin/portmap": "#!/bin/sh\necho 'calico has written over a plugin of the host' >&2\nexit 1\n"},
+	},
+	{
+		repository: "docker.io/calico/kube-controllers", tag: "{version}", component: "calico",
+		files:      map[string]string{"kube-controllers": "/usr/bin/kube-controllers", "check-status": "/usr/bin/check-status"},
+		entrypoint: []string{"/usr/bin/kube-controllers"}, base: true,
+		scripts: map[string]string{"/status/status.json": ""}, // where it notes what check-status reads
+	},
 }
 
 // AskedFor gives the rows whose images are among references.
@@ -23,7 +51,8 @@ func AskedFor(rows []components.Component, references []string) ([]components.Co
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(references, r.reference(c)) {
+		chosen := slices.ContainsFunc(out, func(o components.Component) bool { return o.Name == c.Name })
+		if !chosen && slices.Contains(references, r.reference(c)) {
 			out = append(out, c)
 		}
 	}

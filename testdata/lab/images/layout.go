@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -127,7 +128,7 @@ func fill(dir string, recipes []recipe, cache, rootfs string, rows []components.
 		if err != nil {
 			return err
 		}
-		index, err := r.make(c, cache, bottom)
+		index, err := r.make(c, cache, dir, bottom)
 		if err != nil {
 			return fmt.Errorf("image %s: %w", r.repository, err)
 		}
@@ -139,14 +140,28 @@ func fill(dir string, recipes []recipe, cache, rootfs string, rows []components.
 	return nil
 }
 
-// make gives an index with the image for this machine's architecture.
-func (r recipe) make(c components.Component, cache string, bottom v1.Layer) (v1.ImageIndex, error) {
+// make gives an index with the image for this machine's architecture. What the image has beside
+// programs is noted in files beside dir.
+func (r recipe) make(c components.Component, cache, dir string, bottom v1.Layer) (v1.ImageIndex, error) {
 	files := map[string]string{}
 	for program, at := range r.files {
 		if c.Programs[program] == "" {
 			return nil, errors.New("the component has no program " + program)
 		}
 		files[at] = filepath.Join(c.Dir(cache), program)
+	}
+	if len(r.scripts) > 0 {
+		texts, err := os.MkdirTemp(filepath.Dir(dir), "texts-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(texts)
+		for name, text := range r.scripts {
+			files[name] = filepath.Join(texts, strings.ReplaceAll(name, "/", "_"))
+			if err := os.WriteFile(files[name], []byte(text), 0o755); err != nil { //nolint:gosec // a program
+				return nil, err
+			}
+		}
 	}
 	top, err := layer(files, r.links)
 	if err != nil {

@@ -16,6 +16,7 @@ type recipe struct {
 	entrypoint []string
 	base       bool              // with a shell and the tools that set up a network
 	links      map[string]string // path in the image → where it leads
+	scripts    map[string]string // path in the image → text
 	env        []string
 	user       string // whom its containers run as; "" is root
 }
