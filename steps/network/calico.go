@@ -1,10 +1,8 @@
 package network
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,32 +10,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 // Calico applies calico's manifest with the cluster's pod ranges, encapsulation, block size and
 // MTU. calico creates the address pools at its first start: later changes of the ranges or of the
 // encapsulation have no effect.
 func Calico(c *manifest.Cluster) steps.Step {
-	need := manifest.Need{Kind: manifest.File, Name: "calico"}
-	needs := []manifest.Need{need}
-	for _, image := range part.NetworkOf(c).Images {
-		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: image})
-	}
-	return kubectl.Apply("network.install-calico", needs, func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		rc, _, err := h.Artifact(ctx, need)
-		if err != nil {
-			return nil, err
-		}
-		defer rc.Close()
-		text, err := io.ReadAll(rc)
-		if err != nil {
-			return nil, err
-		}
-		return calicoFor(c, text)
-	})
+	return apply(c, "network.install-calico", "calico", calicoFor)
 }
 
 // The encapsulation of a pool that has none.
@@ -145,9 +125,9 @@ func calicoVariables(c *manifest.Cluster) []variable {
 	return out
 }
 
-// othersPlugins are the CNI plugins of other projects in calico's image, which its installer would
+// skippedPlugins are the CNI plugins of other projects in calico's image, which its installer would
 // write over those of the bundle (cni-plugin/pkg/install/install.go and Makefile of calico v3.28.5).
-const othersPlugins = "bandwidth,flannel,host-local,loopback,portmap,tuning"
+const skippedPlugins = "bandwidth,flannel,host-local,loopback,portmap,tuning"
 
 // editCalicoNode sets the variables and probes of the DaemonSet. It removes the init container that
 // mounts file systems for the eBPF data plane, which kubexm does not offer: its mounts stay on a host
@@ -159,7 +139,7 @@ func editCalicoNode(c *manifest.Cluster, doc *yaml.Node) error {
 	if installer == nil || installer.Kind != yaml.SequenceNode {
 		return errors.New("DaemonSet calico-node has no init container install-cni with an environment")
 	}
-	setVariable(installer, variable{"SKIP_CNI_BINARIES", othersPlugins})
+	setVariable(installer, variable{"SKIP_CNI_BINARIES", skippedPlugins})
 	container := named(nodeAt(doc, "spec", "template", "spec", "containers"), "calico-node")
 	if container == nil {
 		return errors.New("DaemonSet calico-node has no container calico-node")

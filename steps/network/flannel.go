@@ -1,40 +1,20 @@
 package network
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
-	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 // Flannel applies flannel's manifest with the cluster's pod ranges and backend.
 func Flannel(c *manifest.Cluster) steps.Step {
-	need := manifest.Need{Kind: manifest.File, Name: "flannel"}
-	needs := []manifest.Need{need}
-	for _, image := range part.NetworkOf(c).Images {
-		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: image})
-	}
-	return kubectl.Apply("network.install-flannel", needs, func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		rc, _, err := h.Artifact(ctx, need)
-		if err != nil {
-			return nil, err
-		}
-		defer rc.Close()
-		text, err := io.ReadAll(rc)
-		if err != nil {
-			return nil, err
-		}
-		return flannelFor(c, text)
-	})
+	return apply(c, "network.install-flannel", "flannel", flannelFor)
 }
 
 // flannelFor returns flannel's manifest with the settings of the config.

@@ -1,14 +1,39 @@
 package network
 
 import (
+	"context"
+	"io"
+
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 // Plugin is a pod network plugin.
 type Plugin struct {
 	Install []steps.Step // run on a master; nil without a plugin, or if kubexm cannot install it yet
+}
+
+// apply returns a step that applies the bundle's manifest of a plugin, as edit changes it for the config.
+func apply(c *manifest.Cluster, step, plugin string, edit func(*manifest.Cluster, []byte) ([]byte, error)) steps.Step {
+	need := manifest.Need{Kind: manifest.File, Name: plugin}
+	needs := []manifest.Need{need}
+	for _, image := range part.NetworkOf(c).Images {
+		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: image})
+	}
+	return kubectl.Apply(step, needs, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		rc, _, err := h.Artifact(ctx, need)
+		if err != nil {
+			return nil, err
+		}
+		defer rc.Close()
+		text, err := io.ReadAll(rc)
+		if err != nil {
+			return nil, err
+		}
+		return edit(c, text)
+	})
 }
 
 // Of returns the pod network plugin of a config.

@@ -123,12 +123,17 @@ func fill(dir string, recipes []recipe, cache, rootfs string, rows []components.
 	if err != nil {
 		return err
 	}
+	texts, err := os.MkdirTemp(filepath.Dir(dir), "texts-") // read until the last image is written
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(texts)
 	for _, r := range recipes {
 		c, err := components.Find(rows, r.component)
 		if err != nil {
 			return err
 		}
-		index, err := r.make(c, cache, dir, bottom)
+		index, err := r.make(c, cache, texts, bottom)
 		if err != nil {
 			return fmt.Errorf("image %s: %w", r.repository, err)
 		}
@@ -140,9 +145,9 @@ func fill(dir string, recipes []recipe, cache, rootfs string, rows []components.
 	return nil
 }
 
-// make gives an index with the image for this machine's architecture. What the image has beside
-// programs is noted in files beside dir.
-func (r recipe) make(c components.Component, cache, dir string, bottom v1.Layer) (v1.ImageIndex, error) {
+// make gives an index with the image for this machine's architecture. Its scripts are written into
+// texts, and read when the image is.
+func (r recipe) make(c components.Component, cache, texts string, bottom v1.Layer) (v1.ImageIndex, error) {
 	files := map[string]string{}
 	for program, at := range r.files {
 		if c.Programs[program] == "" {
@@ -150,17 +155,10 @@ func (r recipe) make(c components.Component, cache, dir string, bottom v1.Layer)
 		}
 		files[at] = filepath.Join(c.Dir(cache), program)
 	}
-	if len(r.scripts) > 0 {
-		texts, err := os.MkdirTemp(filepath.Dir(dir), "texts-")
-		if err != nil {
+	for name, text := range r.scripts {
+		files[name] = filepath.Join(texts, strings.ReplaceAll(r.repository+name, "/", "_"))
+		if err := os.WriteFile(files[name], []byte(text), 0o755); err != nil { //nolint:gosec // a program
 			return nil, err
-		}
-		defer os.RemoveAll(texts)
-		for name, text := range r.scripts {
-			files[name] = filepath.Join(texts, strings.ReplaceAll(name, "/", "_"))
-			if err := os.WriteFile(files[name], []byte(text), 0o755); err != nil { //nolint:gosec // a program
-				return nil, err
-			}
 		}
 	}
 	top, err := layer(files, r.links)
