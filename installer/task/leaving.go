@@ -54,7 +54,7 @@ func ReleaseHosts() plan.Task {
 
 // RemoveNodes takes the leaving hosts out of the cluster one after another: it drains the node, ends
 // its API server, removes its etcd member, removes Kubernetes from the host, and deletes what the
-// cluster knows of it. Nothing runs on a host that does not answer.
+// cluster knows of it. Nothing runs on a host that does not answer: its pods are deleted instead.
 func RemoveNodes() plan.Task {
 	return plan.Task{Name: "remove-nodes", When: leaves, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Roll(leavingNodes(s), func(h manifest.Host) plan.Fragment {
@@ -62,6 +62,8 @@ func RemoveNodes() plan.Task {
 			if !slices.Contains(s.Away, h.Name) {
 				released = plan.Seq(plan.On(s.Lead(), cluster.DrainNode(h, departureDrain(s))), stopMaster(s, h))
 				reset = resetNode(s, h)
+			} else {
+				released = plan.On(s.Lead(), cluster.DeleteDeadPods(h))
 			}
 			if part.Masters.In(s.Before, h.Name) && part.StoreOf(s.Before).Kind == part.Stacked {
 				removed = plan.On(s.Lead(), etcd.RemoveMember(s.Before, h), gate.RemainingStore(s.Before, leavingMembers(s)))

@@ -116,7 +116,11 @@ const dnsLabel = "k8s-app=kube-dns"
 // podsOn returns the pods of DaemonSets on a node.
 func (k *Kube) podsOn(node string) []Object {
 	pod := func(ns, name, owner string, ready bool) Object {
-		return merged(newObject("v1", "Pod", ns, name), Object{"spec": Object{"nodeName": node}, "status": running(ready),
+		status := running(ready)
+		if k.abandoned[node] {
+			status = Object{"phase": "Pending"}
+		}
+		return merged(newObject("v1", "Pod", ns, name), Object{"spec": Object{"nodeName": node}, "status": status,
 			"metadata": Object{"ownerReferences": []any{Object{"kind": "DaemonSet", "name": owner, "controller": true}}}})
 	}
 	var out []Object

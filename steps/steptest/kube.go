@@ -82,6 +82,8 @@ type Kube struct {
 	vip      string
 	strayVIP map[string]bool
 	stops    []string
+	// abandoned are nodes whose pods were deleted without their kubelets.
+	abandoned map[string]bool
 	// BeforePhase is called before each phase of kubeadm on a host ("init: certs"), and may
 	// block. If it returns false, kubeadm ends as if killed. Nil means no interruption.
 	BeforePhase func(host, part string) bool
@@ -105,7 +107,7 @@ const adminConf = "/etc/kubernetes/admin.conf"
 
 // NewKube returns a cluster that does not exist yet: kubeadm creates it.
 func NewKube(c *manifest.Cluster) *Kube {
-	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, index: 12, located: map[string]string{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, manifests: map[string]string{}, usedConfig: map[string]string{}, strayVIP: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
+	return &Kube{cluster: c, hosts: map[string]*conntest.Sim{}, index: 12, located: map[string]string{}, refused: map[string]bool{}, silent: map[string]bool{}, started: map[string]int{}, manifests: map[string]string{}, usedConfig: map[string]string{}, strayVIP: map[string]bool{}, abandoned: map[string]bool{}, master: c.HostsWith(manifest.RoleMaster)[0].Name}
 }
 
 // ExistingCluster returns a function that sets up an existing cluster on one host, as kubeadm

@@ -54,8 +54,12 @@ func (k *Kube) kubectl(c call) connector.Result {
 		if c.words[1] == "node" {
 			for _, name := range c.words[2:] {
 				k.drop(newObject("v1", "Node", "", name))
+				delete(k.abandoned, name)
 			}
 			return prints("nodes deleted\n")
+		}
+		if node, ok := strings.CutPrefix(c.flags["--field-selector"], "spec.nodeName="); ok && c.words[1] == "pods" {
+			return k.abandon(node)
 		}
 		k.proxy(c.sim) // a pod of kube-proxy, which comes again at once
 		return prints("pod %q deleted\n", c.words[2])

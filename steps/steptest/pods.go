@@ -47,7 +47,7 @@ func (k *Kube) pods(node string) []Object {
 		}
 		out = append(out, k.podsOn(name)...)
 		for _, part := range staticPods {
-			if k.podRuns(name, part) {
+			if k.podRuns(name, part) && !k.abandoned[name] {
 				out = append(out, merged(newObject("v1", "Pod", "kube-system", part+"-"+name), Object{"spec": Object{"nodeName": name}, "status": running(true),
 					"metadata": Object{"annotations": Object{"kubernetes.io/config.mirror": "hash"}, "ownerReferences": []any{Object{"kind": "Node", "name": name, "controller": true}}}}))
 			}
@@ -253,4 +253,17 @@ func (k *Kube) remove(p Object) {
 	}
 	k.drop(p)
 	k.replace(p)
+}
+
+// abandon implements `kubectl delete pods --force` for all pods of a node, whose kubelet does not run:
+// those of DaemonSets are created again, and wait for it.
+func (k *Kube) abandon(node string) connector.Result {
+	k.abandoned[node] = true
+	for _, p := range k.all("Pod") {
+		if word(p, "spec", "nodeName") == node {
+			k.drop(p)
+			k.replace(p)
+		}
+	}
+	return prints("pods force deleted\n")
 }
