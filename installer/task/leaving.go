@@ -54,16 +54,17 @@ func ReleaseHosts() plan.Task {
 
 // RemoveNodes takes the leaving hosts out of the cluster one after another: it drains the node, ends
 // its API server, removes its etcd member, removes Kubernetes from the host, and deletes what the
-// cluster knows of it. Nothing runs on a host that does not answer: its pods are deleted instead.
+// cluster knows of it. Nothing runs on a host that does not answer.
 func RemoveNodes() plan.Task {
 	return plan.Task{Name: "remove-nodes", When: leaves, Plan: func(s plan.Scope) plan.Fragment {
 		return plan.Roll(leavingNodes(s), func(h manifest.Host) plan.Fragment {
 			var released, removed, reset plan.Fragment
+			deleted := plan.On(s.Lead(), cluster.DeletePods(h))
 			if !slices.Contains(s.Away, h.Name) {
 				released = plan.Seq(plan.On(s.Lead(), cluster.DrainNode(h, departureDrain(s))), stopMaster(s, h))
-				reset = resetNode(s, h)
+				reset = plan.Seq(resetNode(s, h), deleted)
 			} else {
-				released = plan.On(s.Lead(), cluster.DeleteDeadPods(h))
+				released = deleted
 			}
 			if part.Masters.In(s.Before, h.Name) && part.StoreOf(s.Before).Kind == part.Stacked {
 				removed = plan.On(s.Lead(), etcd.RemoveMember(s.Before, h), gate.RemainingStore(s.Before, leavingMembers(s)))

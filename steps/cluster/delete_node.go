@@ -12,8 +12,8 @@ import (
 )
 
 // DeleteNode deletes the Node object of a host that has left the cluster, or never will
-// answer again. Kubernetes then deletes the pods that were bound to the node. It runs on a
-// master.
+// answer again, and the pods that DaemonSets have created for it again: until these are deleted,
+// DaemonSets count the node. It runs on a master.
 func DeleteNode(n manifest.Host) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.delete-node", Timeout: 2 * time.Minute, Risk: steps.Disruptive, Retry: steps.Retry{Times: 5, Wait: 3 * time.Second}},
@@ -26,8 +26,10 @@ func DeleteNode(n manifest.Host) steps.Step {
 			return err == nil && !exists, err
 		},
 		Act: func(ctx context.Context, h *steps.Host) error {
-			_, err := kubectl.Run(ctx, h, "--request-timeout=30s", "delete", "node", n.Name, "--ignore-not-found")
-			return err
+			if _, err := kubectl.Run(ctx, h, "--request-timeout=30s", "delete", "node", n.Name, "--ignore-not-found"); err != nil {
+				return err
+			}
+			return deletePods(ctx, h, n.Name)
 		},
 	}
 }

@@ -258,7 +258,9 @@ func (k *Kube) remove(p Object) {
 // abandon implements `kubectl delete pods --force` for all pods of a node, whose kubelet does not run:
 // those of DaemonSets are created again, and wait for it.
 func (k *Kube) abandon(node string) connector.Result {
-	k.abandoned[node] = true
+	if k.named("v1", "Node", "", node) != nil {
+		k.abandoned[node] = true
+	}
 	for _, p := range k.all("Pod") {
 		if word(p, "spec", "nodeName") == node {
 			k.drop(p)
