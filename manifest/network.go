@@ -3,7 +3,7 @@ package manifest
 // Network is the pod network and the address ranges.
 type Network struct {
 	// Plugin is the network plugin (CNI); none installs no plugin.
-	Plugin string `yaml:"plugin,omitempty" default:"calico" enum:"calico|flannel|cilium|kube-ovn|hybridnet|none" built:"flannel|none" effect:"network=outage"`
+	Plugin string `yaml:"plugin,omitempty" default:"calico" enum:"calico|flannel|cilium|kube-ovn|hybridnet|none" built:"calico|flannel|none" effect:"network=outage"`
 	// Version of the plugin. Default: the version in the version matrix for
 	// spec.kubernetes.version.
 	Version string `yaml:"version,omitempty" format:"version" effect:"upgrade,network" install:"lock"`
@@ -30,10 +30,10 @@ type IPPool struct {
 
 // Calico holds settings of the plugin calico.
 type Calico struct {
-	// IPIPMode of the IPv4 pool. Values other than Never require vxlanMode Never. Default:
+	// IPIPMode of the IPv4 pool; IPv6 has no IPIP. Values other than Never require vxlanMode Never. Default:
 	// Always; Never if vxlanMode is set to another value than Never.
 	IPIPMode string `yaml:"ipipMode,omitempty" enum:"Always|CrossSubnet|Never" effect:"network"`
-	// VXLANMode of the IPv4 pool. Values other than Never require ipipMode Never.
+	// VXLANMode of the pools of both IP families. Values other than Never require ipipMode Never.
 	VXLANMode string `yaml:"vxlanMode,omitempty" default:"Never" enum:"Always|CrossSubnet|Never" effect:"network"`
 	// VethMTU is the MTU of the pods' interfaces in bytes; 0 detects it automatically.
 	VethMTU int `yaml:"vethMTU,omitempty" default:"0" min:"0" max:"65535" effect:"network"`

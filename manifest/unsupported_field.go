@@ -25,9 +25,7 @@ func UnsupportedFields() []UnsupportedField {
 	const (
 		services = "Kubernetes as services of the host"
 		backup   = "etcd backups"
-		calico   = "the plugin calico"
 		runtime  = "spec.runtime.type"
-		plugin   = "spec.network.plugin"
 	)
 	return []UnsupportedField{
 		{"spec.kubernetes.kubeProxy.extraArgs", services + " (kube-proxy of kubeadm has no flags)", "", func(s *Spec) bool { return len(s.Kubernetes.KubeProxy.ExtraArgs) > 0 }},
@@ -39,7 +37,6 @@ func UnsupportedFields() []UnsupportedField {
 		{"spec.etcd.backupDir", backup, "", func(s *Spec) bool { return s.Etcd.BackupDir != "" }},
 		{"spec.etcd.backupPeriodHours", backup, "", func(s *Spec) bool { return s.Etcd.BackupPeriodHours != 0 }},
 		{"spec.etcd.keepBackupNumber", backup, "", func(s *Spec) bool { return s.Etcd.KeepBackupNumber != 0 }},
-		{"spec.network.ippool", calico, plugin, nil}, {"spec.network.calico", calico, plugin, nil},
 		{"spec.network.multus", "multus", "", func(s *Spec) bool { return s.Network.Multus.Enabled }},
 		{"spec.storage", "storage", "", func(s *Spec) bool { return s.Storage.OpenEBS.BasePath != "" }},
 		{"spec.registry.harborConfig", "Harbor", "spec.registry.type", nil},
@@ -71,6 +68,7 @@ func SupportedFields() []string {
 		"spec.etcd.maxSnapshots", "spec.etcd.maxWals", "spec.etcd.logLevel", "spec.etcd.preserveData",
 		"spec.etcd.external.endpoints", "spec.etcd.external.caFile", "spec.etcd.external.certFile", "spec.etcd.external.keyFile",
 		"spec.network.plugin", "spec.network.version", "spec.network.kubePodsCIDR", "spec.network.kubeServiceCIDR", "spec.network.flannel.backend",
+		"spec.network.ippool.blockSize", "spec.network.calico.ipipMode", "spec.network.calico.vxlanMode", "spec.network.calico.vethMTU",
 		"spec.network.multus.enabled", "spec.storage.openebs.basePath",
 		"spec.registry.type", "spec.registry.version", "spec.registry.privateRegistry", "spec.registry.namespaceOverride", "spec.registry.registryDataDir",
 		"spec.registry.auths.username", "spec.registry.auths.password", "spec.registry.auths.pullUsername", "spec.registry.auths.pullPassword",

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 )
@@ -25,6 +27,8 @@ type want struct {
 	addon     bool   // the component must be an add-on
 	// on are the platforms that require the component; none means all platforms of the bundle.
 	on []manifest.Platform
+	// unfit returns why a version does not fit the config; nil if all do.
+	unfit func(version string) *manifest.Problem
 }
 
 // familyNames are the families of components, in the order in which they are shown.
@@ -85,7 +89,11 @@ func networkWants(c *manifest.Cluster) []want {
 	n, plugin := c.Spec.Network, part.NetworkOf(c)
 	var ws []want
 	if plugin.Name != "" {
-		ws = append(ws, want{component: plugin.Name, parts: files | images, version: n.Version, path: "spec.network.version"})
+		w := want{component: plugin.Name, parts: files | images, version: n.Version, path: "spec.network.version"}
+		if plugin.Name == "calico" && c.Spec.Kubernetes.KubeProxy.Mode == "nftables" {
+			w.unfit = withoutNFTables
+		}
+		ws = append(ws, w)
 	}
 	for _, name := range plugin.AdditionalComponents {
 		ws = append(ws, want{component: name, parts: files, path: "spec.network.version"})
@@ -94,6 +102,18 @@ func networkWants(c *manifest.Cluster) []want {
 		ws = append(ws, want{component: "multus", parts: files | images, path: "spec.network.multus"})
 	}
 	return ws
+}
+
+// withoutNFTables refuses a calico that has no data plane for nftables: its setting NFTablesMode exists
+// from v3.29 on (https://docs.tigera.io/calico/3.29/reference/felix/configuration).
+func withoutNFTables(version string) *manifest.Problem {
+	if v, err := semver.NewVersion(version); err != nil || !v.LessThan(semver.New(3, 29, 0, "", "")) {
+		return nil
+	}
+	return &manifest.Problem{
+		Path: "spec.kubernetes.kubeProxy.mode", Message: "calico " + version + " does not support nftables",
+		Advice: "use iptables or ipvs, or calico v3.29.0 or newer in spec.network.version",
+	}
 }
 
 func registryWants(c *manifest.Cluster) []want {

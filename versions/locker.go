@@ -58,6 +58,12 @@ func (l *locker) want(w want) {
 	if !ok {
 		return
 	}
+	if w.unfit != nil {
+		if p := w.unfit(version); p != nil {
+			l.report(*p)
+			return
+		}
+	}
 	release := component.release(version)
 	if release.Unresolved != "" {
 		l.report(manifest.Problem{

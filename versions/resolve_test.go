@@ -219,6 +219,9 @@ func TestResolveProblems(t *testing.T) {
 			s.Kubernetes.Version = "v1.36.3"
 			s.Addons = []manifest.Addon{{Name: "ingress-nginx"}}
 		}, []string{"error: spec.addons[0]: no version of ingress-nginx is compatible with Kubernetes v1.36.3; specify a version"}},
+		{"calico without nftables", func(s *manifest.Spec) {
+			s.Kubernetes.Version, s.Network, s.Kubernetes.KubeProxy.Mode = "v1.30.14", manifest.Network{Plugin: "calico", Version: "v3.28.5"}, "nftables"
+		}, []string{"error: spec.kubernetes.kubeProxy.mode: calico v3.28.5 does not support nftables; use iptables or ipvs, or calico v3.29.0 or newer in spec.network.version"}},
 		{"packages", func(s *manifest.Spec) {
 			s.Runtime.Type = "isulad"
 			s.LoadBalancer.Mode, s.LoadBalancer.External.Type = "external", "kubexm-kn"

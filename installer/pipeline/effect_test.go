@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,9 @@ const dual = "kubePodsCIDR: '10.233.64.0/18,fd00:10::/96', kubeServiceCIDR: '10.
 // external is a store that stands already; what its files hold is not looked at here.
 const external = "type: external, external: {endpoints: ['https://192.0.2.71:2379'], caFile: testdata/one/ca, certFile: testdata/one/cert, keyFile: testdata/one/key}"
 
+// withCalico has calico connect the pods.
+var withCalico = []string{"plugin: flannel", "plugin: calico", "flannel: {backend: vxlan}", "ippool: {blockSize: 26}, calico: {ipipMode: Never, vxlanMode: Never, vethMTU: 0}"}
+
 // outside has the images come from a registry that exists already.
 var outside = []string{
 	", registry: [r1]", "", "type: registry, privateRegistry", "type: external, privateRegistry",
@@ -119,6 +123,10 @@ var changes = map[string][]string{
 
 	"spec.network.plugin": {"plugin: flannel", "plugin: none", ", flannel: {backend: vxlan}", ""}, "spec.network.kubePodsCIDR": {"10.233.64.0/18", "10.234.64.0/18"}, "spec.network.kubeServiceCIDR": {"10.233.0.0/18", "10.235.0.0/18"},
 	"spec.network.flannel.backend":    {"backend: vxlan", "backend: host-gw"},
+	"spec.network.ippool.blockSize":   append([]string{"blockSize: 26", "blockSize: 27"}, withCalico...),
+	"spec.network.calico.ipipMode":    append([]string{"ipipMode: Never", "ipipMode: Always"}, withCalico...),
+	"spec.network.calico.vxlanMode":   append([]string{"vxlanMode: Never", "vxlanMode: Always"}, withCalico...),
+	"spec.network.calico.vethMTU":     append([]string{"vethMTU: 0", "vethMTU: 1400"}, withCalico...),
 	"spec.registry.privateRegistry":   {"images.site.local", "images.site.local:5000"},
 	"spec.registry.namespaceOverride": {"Override: one", "Override: two"}, "spec.registry.registryDataDir": {"/mnt/registry", "/data/registry"},
 
@@ -247,7 +255,7 @@ var played = []string{
 	"registryd.install", "node.update-etc-hosts", "node.configure-kernel", "containerd.start",
 	"node.configure-chrony", "node.set-timezone", "node.update-resolv-conf",
 	"etcd.give-client-keys", "kubeadm.harden",
-	"kubernetes.label-nodes", "kubernetes.configure-coredns", "network.install-flannel",
+	"kubernetes.label-nodes", "kubernetes.configure-coredns", "network.install-flannel", "network.install-calico",
 	"addon.install-tools-in-shop", "addon.install-tools-in-mall",
 }
 
@@ -262,6 +270,11 @@ func made(t *testing.T, config, work string, play []string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "steps", "network", "testdata", "calico.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calico := string(text)
 	var out strings.Builder
 	out.WriteString(g.String())
 	sims := map[string]*conntest.Sim{}
@@ -299,7 +312,7 @@ func made(t *testing.T, config, work string, play []string) string {
 		}
 		for _, h := range on {
 			facade := func() *steps.Host {
-				kase := steptest.Case{Cluster: c, Host: h, Workdir: work, Artifacts: steptest.Artifacts{Text: map[string]string{"flannel": flannel, "tools": flannel}}}
+				kase := steptest.Case{Cluster: c, Host: h, Workdir: work, Artifacts: steptest.Artifacts{Text: map[string]string{"flannel": flannel, "calico": calico, "tools": flannel}}}
 				return kase.NewHost(t, sims[h.Name], n.Step)
 			}
 			var text []byte
@@ -318,7 +331,7 @@ func made(t *testing.T, config, work string, play []string) string {
 			fmt.Fprintf(&out, "%s %s\n%s\n", name, h.Name, text)
 		}
 	}
-	if len(ran) < len(play)-4 { // without keys for a store, a pod network or an add-on of that name there are less
+	if len(ran) < len(play)-5 { // with one pod network or none, and without keys for a store or an add-on of that name
 		t.Errorf("ran %v", ran)
 	}
 	for _, h := range c.Spec.Hosts {

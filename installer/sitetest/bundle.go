@@ -27,13 +27,17 @@ type Bundle struct {
 
 func newBundle(t TB, g *plan.Graph, root string) *Bundle {
 	t.Helper()
-	flannel, err := os.ReadFile(filepath.Join(root, "steps", "network", "testdata", "upstream.yaml"))
-	if err != nil {
-		t.Fatal(err)
+	upstream := func(file string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(root, "steps", "network", "testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
 	s := &Bundle{Artifacts: steptest.Artifacts{
 		Versions: map[string]string{"containerd/containerd": "2.1.0"},
-		Text: map[string]string{"flannel": string(flannel),
+		Text: map[string]string{"flannel": upstream("upstream.yaml"), "calico": upstream("calico.yaml"),
 			"metallb":    "{apiVersion: v1, kind: Namespace, metadata: {name: metallb-system}}\n---\n{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: speaker, namespace: metallb-system}}\n",
 			"site-tools": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: tools}, spec: {replicas: 2}}\n"},
 	}, blobs: map[string][]byte{}, trees: map[string][]v1.Descriptor{}}

@@ -99,8 +99,9 @@ func onlyWorkers(s plan.Scope) []manifest.Host {
 }
 
 // Configure has the CA sign the kubelets' server certificates, labels the nodes, configures
-// CoreDNS, and waits until all nodes are Ready. Then it restricts the files that kubeadm, the
-// kubelet and the pod network wrote to root.
+// CoreDNS, and waits until all nodes are Ready and the pod network runs on them. Then it restricts
+// the files that kubeadm, the kubelet and the pod network wrote to root, and installs the network's
+// command line client on masters.
 func Configure() plan.Task {
 	return plan.Task{Name: "configure", Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
@@ -111,7 +112,9 @@ func Configure() plan.Task {
 		if s.Want.ConfiguresDNS() {
 			ss = append(ss, cluster.CoreDNS(s.Want))
 		}
-		return plan.Seq(plan.On(s.Lead(), append(ss, cluster.WaitReady(nodes(s), s.Away))...), plan.On(nodes(s), controlplane.RestrictFiles(s.Want)))
+		plugin := network.Of(s.Want)
+		ss = append(append(ss, cluster.WaitReady(nodes(s), s.Away)), plugin.Wait...)
+		return plan.Seq(plan.On(s.Lead(), ss...), plan.Par(plan.On(nodes(s), controlplane.RestrictFiles(s.Want)), plan.On(s.Role(manifest.RoleMaster), plugin.Tools...)))
 	}}
 }
 
@@ -181,13 +184,14 @@ func ResetNodes() plan.Task {
 				last = append(last, kubeadm.CheckAlone())
 			}
 		}
-		last = append(last, addon.RemoveHelm(), cluster.RemoveKubeconfig(), reset)
+		tools := append([]steps.Step{addon.RemoveHelm(), cluster.RemoveKubeconfig()}, network.Of(s.Want).RemoveTools...)
+		last = append(append(last, tools...), reset)
 		last = append(append(last, withoutKubeVIP(s)...), cluster.RemoveCopy(), cluster.RemoveWorkdirState())
 		slices.Reverse(further)
 		return plan.Seq(
 			plan.On(onlyWorkers(s), kubeadm.ResetWorker()),
 			plan.Roll(further, func(h manifest.Host) plan.Fragment {
-				first := append([]steps.Step{addon.RemoveHelm(), cluster.RemoveKubeconfig()}, withoutKubeVIP(s)...)
+				first := slices.Concat(tools, withoutKubeVIP(s))
 				return plan.On([]manifest.Host{h}, append(first, kubeadm.ResetMaster(), cluster.RemoveCopy())...)
 			}),
 			plan.On(s.InitialMaster(), last...),

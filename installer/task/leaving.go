@@ -14,6 +14,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/gate"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/loadbalancer"
+	"github.com/mensylisir/kubexm/steps/network"
 	"github.com/mensylisir/kubexm/steps/node"
 )
 
@@ -104,8 +105,8 @@ func resetNode(s plan.Scope, h manifest.Host) plan.Fragment {
 	if !part.Masters.In(s.Before, h.Name) {
 		return plan.On(one(h), kubeadm.ResetWorker(), kubeadm.Uninstall())
 	}
-	return plan.On(one(h), addon.RemoveHelm(), cluster.RemoveKubeconfig(), kubeadm.ResetMaster(), cluster.RemoveCopy(),
-		kubeadm.Uninstall(), controlplane.RemoveHardening(s.Before))
+	tools := append([]steps.Step{addon.RemoveHelm(), cluster.RemoveKubeconfig()}, network.Of(s.Before).RemoveTools...)
+	return plan.On(one(h), append(tools, kubeadm.ResetMaster(), cluster.RemoveCopy(), kubeadm.Uninstall(), controlplane.RemoveHardening(s.Before))...)
 }
 
 // OfDeparting plans a task of a deletion for the hosts that leave the cluster.

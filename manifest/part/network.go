@@ -9,14 +9,20 @@ type Network struct {
 	Supported            bool     // kubexm has steps that install it
 	Chart                bool     // it is installed from a Helm chart
 	Namespace            string   // of its pods
+	DaemonSet            string   // that runs a pod on every node
 	ConfFile             string   // in /etc/cni/net.d
 	AdditionalComponents []string // additional components of the plugin in the bundle
 	Images               []string
 	Modules              []string // required kernel modules
 	Advice               string   // advice if the kernel has no such module
-	Dirs                 []string // directories on a node, in addition to those of every plugin
+	Dirs                 []string // directories on a node, in addition to those of every plugin; each node of the plugin has the first
 	Links                []string // network interfaces on a node
 	Chains               []string // prefixes of iptables chains
+	Comments             []string // prefixes of the comments of its rules in chains of the kernel
+	Tables               []string // iptables tables with such chains, besides filter, nat and mangle
+	Sets                 []string // prefixes of IP sets
+	Routes               string   // routing protocol of its routes, by number (ip-route(8)); "" without any that stay
+	Ports                []Port
 
 	of func(*Network, manifest.Network) // adds values that depend on the plugin's settings; may be nil
 }
@@ -50,15 +56,40 @@ func Networks() []Network {
 func networks() []Network {
 	return []Network{
 		{
-			Name: "flannel", Supported: true, Namespace: "kube-flannel", ConfFile: "10-flannel.conflist",
+			Name: "flannel", Supported: true, Namespace: "kube-flannel", DaemonSet: "kube-flannel-ds", ConfFile: "10-flannel.conflist",
 			Images: []string{"flannel/flannel", "flannel/flannel-cni-plugin"},
 			Dirs:   []string{"/run/flannel"}, Chains: []string{"FLANNEL-"},
 			Links: []string{"flannel.1", "flannel-v6.1", "flannel-wg", "flannel-wg-v6"}, of: ofFlannel,
 		},
-		{Name: "calico", AdditionalComponents: []string{"calicoctl"}},
+		{
+			// Folders are those of the manifest's volumes; the rest is of felix v3.28.5 (rules/rule_defs.go,
+			// ipsets, dataplane/linux/int_dataplane.go, config: DeviceRouteProtocol).
+			Name: "calico", Supported: true, Namespace: "kube-system", DaemonSet: "calico-node", ConfFile: "10-calico.conflist",
+			AdditionalComponents: []string{"calicoctl"},
+			Images:               []string{"calico/cni", "calico/node", "calico/kube-controllers"},
+			Dirs:                 []string{"/var/lib/calico", "/run/calico", "/run/nodeagent", "/var/log/calico"},
+			Links:                []string{"vxlan.calico", "vxlan-v6.calico"}, Chains: []string{"cali-"}, Comments: []string{"cali:"}, Tables: []string{"raw"},
+			Sets: []string{"cali40", "cali60"}, Routes: "80",
+			Ports: []Port{{9099, "calico", "", []Group{Nodes}, nil}}, // health, on the loopback address
+			of:    ofCalico,
+		},
 		{Name: "cilium", Chart: true},
 		{Name: "kube-ovn", Chart: true},
 		{Name: "hybridnet", Chart: true},
+	}
+}
+
+// ofCalico adds the kernel module of the encapsulation, and BGP's port.
+func ofCalico(n *Network, settings manifest.Network) {
+	c := settings.Calico
+	if c.VXLANMode == "Never" {
+		n.Ports = append(n.Ports, Port{179, "calico", "BGP of calico", []Group{Nodes}, []Group{Nodes}})
+	}
+	switch {
+	case c.VXLANMode != "Never":
+		n.Modules, n.Advice = append(n.Modules, "vxlan"), "set spec.network.calico.vxlanMode and ipipMode to Never, if there is no router between the nodes"
+	case c.IPIPMode != "Never":
+		n.Modules, n.Advice = append(n.Modules, "ipip"), "set spec.network.calico.vxlanMode to Always"
 	}
 }
 

@@ -182,6 +182,8 @@ func TestPorts(t *testing.T) {
 		"the registry":       {nil, "r1", "5000 5001"},
 		"a stacked member":   {[]string{"type: kubexm", kubeadms, ", etcd: [e1]", ""}, "m1", "6443 10257 10259 10250 10248 10256 2379 2380 2381"},
 		"with etcd outside":  {[]string{"type: kubexm, dataDir: /data/etcd", outside, ", etcd: [e1]", ""}, "m1", "6443 10257 10259 10250 10248 10256"},
+		"calico by IPIP":     {[]string{"plugin: flannel", "plugin: calico"}, "w1", "10250 10248 10256 9099 179"},
+		"calico by VXLAN":    {[]string{"plugin: flannel", "plugin: calico, calico: {vxlanMode: Always}"}, "w1", "10250 10248 10256 9099"},
 		"an endpoint's port": {[]string{"address: 192.0.2.11}\n  kubernetes", "address: 192.0.2.11, port: 7443}\n  kubernetes"}, "m2", "7443 10257 10259 10250 10248 10256"},
 	} {
 		c := with(t, x.pairs...)

@@ -133,5 +133,5 @@ func Ports(c *manifest.Cluster) []Port {
 	if EndpointOf(c).Front == KubeVIPFront {
 		out = append(out, Port{KubeVIPMetricsPort, "kube-vip", "", []Group{Masters}, nil})
 	}
-	return out
+	return append(out, NetworkOf(c).Ports...)
 }

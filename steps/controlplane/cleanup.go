@@ -16,9 +16,13 @@ import (
 // jobs are those that created the node: a broken connection may have left their units.
 func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	errs := []error{removePods(ctx, h)}
-	dirs, links := []string{"/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni"}, []string{"cni0"}
-	for _, n := range part.Networks() { // the config may have changed since
-		dirs, links = append(dirs, n.Dirs...), append(links, n.Links...)
+	networks, err := usedNetworks(ctx, h)
+	if err != nil {
+		return err
+	}
+	dirs, links, tables := []string{"/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni"}, []string{"cni0"}, []string{"filter", "nat", "mangle"}
+	for _, n := range networks {
+		dirs, links, tables = append(dirs, n.Dirs...), append(links, n.Links...), append(tables, n.Tables...)
 	}
 	for _, dir := range append(dirs, "/run/kubexm/kubectl", "/run/kubexm/charts") {
 		errs = append(errs, h.RemoveAll(ctx, dir))
@@ -33,11 +37,14 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 		errs = append(errs, err)
 	}
 	for _, tool := range []string{"iptables", "ip6tables"} {
-		for _, table := range []string{"filter", "nat", "mangle"} {
+		for _, table := range tables {
 			errs = append(errs, flush(ctx, h, tool, table))
 		}
 	}
-	errs = append(errs, clearSets(ctx, h))
+	errs = append(errs, clearSets(ctx, h, networks))
+	for _, n := range networks {
+		errs = append(errs, clearRoutes(ctx, h, n))
+	}
 	for _, family := range []string{"ip", "ip6"} { // of kube-proxy in mode nftables
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "delete", "table", family, "kube-proxy"}, OK: []int{1, 127}}) // 1: it does not exist
 		errs = append(errs, err)
@@ -46,6 +53,39 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 		return err
 	}
 	return h.RemoveAll(ctx, "/etc/kubernetes")
+}
+
+// usedNetworks returns the network plugin of the config, and those that have left a folder: the config
+// may have changed since.
+func usedNetworks(ctx context.Context, h *steps.Host) ([]part.Network, error) {
+	var out []part.Network
+	for _, n := range part.Networks() {
+		used := n.Name == part.NetworkOf(h.Cluster).Name
+		if !used && len(n.Dirs) > 0 {
+			var err error
+			if used, err = h.Exists(ctx, n.Dirs[0]); err != nil {
+				return nil, err
+			}
+		}
+		if used {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+// clearRoutes deletes the routes that a network plugin leaves in the main table: those of address
+// blocks, which drop packets to addresses without a pod.
+func clearRoutes(ctx context.Context, h *steps.Host, n part.Network) error {
+	if n.Routes == "" {
+		return nil
+	}
+	var errs []error
+	for _, family := range []string{"-4", "-6"} {
+		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", family, "route", "flush", "table", "main", "proto", n.Routes}, OK: []int{1, 2}}) // 1, 2: there is none, or no such family
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // flush removes the chains of kube-proxy and pod networks from one table. It preserves all
@@ -77,8 +117,8 @@ func withoutOurs(rules string) (clean string, changed bool) {
 	return b.String(), changed
 }
 
-// ofOurs checks only the names of chains in a line of iptables-save, because a comment of
-// another rule may contain such a name.
+// ofOurs checks the names of chains in a line of iptables-save, and what its comment begins with.
+// Elsewhere a comment of another rule may contain such a name.
 func ofOurs(line string) bool {
 	if chain, ok := strings.CutPrefix(line, ":"); ok {
 		return ourChain(chain)
@@ -90,7 +130,10 @@ func ofOurs(line string) bool {
 		if strings.Count(w, `"`)%2 == 1 {
 			quoted = !quoted
 		}
-		if !inside && i+1 < len(words) && slices.Contains([]string{"-A", "-j", "-g"}, w) && ourChain(words[i+1]) {
+		if inside || i+1 == len(words) {
+			continue
+		}
+		if slices.Contains([]string{"-A", "-j", "-g"}, w) && ourChain(words[i+1]) || w == "--comment" && ourComment(words[i+1]) {
 			return true
 		}
 	}
@@ -103,4 +146,14 @@ func ourChain(name string) bool {
 		prefixes = append(prefixes, n.Chains...)
 	}
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+func ourComment(comment string) bool {
+	comment = strings.TrimPrefix(comment, `"`)
+	for _, n := range part.Networks() {
+		if slices.ContainsFunc(n.Comments, func(p string) bool { return strings.HasPrefix(comment, p) }) {
+			return true
+		}
+	}
+	return false
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -46,16 +48,20 @@ func clearIPVS(ctx context.Context, h *steps.Host) error {
 	return nil // what remains has no address any more, and disappears at the next boot
 }
 
-// clearSets destroys the IP sets that kube-proxy --cleanup leaves: those of IPv6. It runs
-// when no rule refers to them any more.
-func clearSets(ctx context.Context, h *steps.Host) error {
+// clearSets destroys the IP sets that kube-proxy --cleanup leaves, those of IPv6, and those of
+// network plugins. It runs when no rule refers to them any more.
+func clearSets(ctx context.Context, h *steps.Host, networks []part.Network) error {
+	prefixes := []string{"KUBE-"}
+	for _, n := range networks {
+		prefixes = append(prefixes, n.Sets...)
+	}
 	list, err := h.Run(ctx, runner.Cmd{Argv: []string{"ipset", "list", "-name"}, OK: []int{1, 127}}) // 1, 127: no kernel support, no ipset
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for name := range strings.FieldsSeq(string(list.Stdout)) {
-		if strings.HasPrefix(name, "KUBE-") {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			_, err := h.Exec(ctx, "ipset", "destroy", name)
 			errs = append(errs, err)
 		}

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"path"
 	"strings"
 	"time"
 
@@ -12,8 +13,30 @@ import (
 
 // removePods removes the pods that kubeadm reset has left: on a slow host its requests to the
 // runtime time out. It must run while the network plugin's files exist, with which the
-// runtime removes the pods' interfaces.
+// runtime removes the pods' interfaces. A network plugin may need an API server for that, which
+// may have ended already: then the interfaces are removed with the pods' network namespaces.
 func removePods(ctx context.Context, h *steps.Host) error {
+	if err := removeLeftPods(ctx, h); !runner.Refused(err) {
+		return err
+	}
+	if _, err := h.Mkdir(ctx, path.Dir(noNetwork), runner.Attr{}); err != nil {
+		return err
+	}
+	if err := h.WriteFile(ctx, noNetwork, []byte(`{"cniVersion": "0.3.1", "name": "none", "plugins": [{"type": "loopback"}]}`+"\n"), runner.Attr{Mode: 0o600}); err != nil {
+		return err
+	}
+	return steps.Until(ctx, reloadTimeout, time.Second, func(ctx context.Context) error { return removeLeftPods(ctx, h) }) // the runtime notices the file in a moment
+}
+
+const (
+	// noNetwork is the configuration of a network without a plugin, which the runtime prefers to
+	// others. It is removed with its folder.
+	noNetwork = "/etc/cni/net.d/00-kubexm-reset.conflist"
+	// reloadTimeout is how long pods are removed again after noNetwork was written.
+	reloadTimeout = 30 * time.Second
+)
+
+func removeLeftPods(ctx context.Context, h *steps.Host) error {
 	left, err := h.Run(ctx, runner.Cmd{Argv: []string{"crictl", "pods", "--quiet"}, OK: []int{1, 127}}) // 1, 127: containerd does not run any more
 	if err != nil {
 		return err

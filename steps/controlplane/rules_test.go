@@ -26,6 +26,12 @@ func TestWithoutOurs(t *testing.T) {
 			"*filter\n:FLANNEL-FWD - [0:0]\n-A FORWARD -m comment --comment \"flanneld forward\" -j FLANNEL-FWD\n-A FLANNEL-FWD -s 10.233.64.0/18 -m comment --comment \"flanneld forward\" -j ACCEPT\nCOMMIT\n",
 			"*filter\nCOMMIT\n", true,
 		},
+		"calico's rules in a chain of the kernel": {
+			"*filter\n:FORWARD ACCEPT [0:0]\n:cali-FORWARD - [0:0]\n-A FORWARD -m comment --comment \"cali:wUHhoiAYhphO9Mso\" -j cali-FORWARD\n" +
+				"-A FORWARD -m comment --comment \"cali:S93hcgKJrXEqnTfs\" -m comment --comment \"Policy explicitly accepted packet.\" -m mark --mark 0x10000/0x10000 -j ACCEPT\n" +
+				"-A FORWARD -m comment --comment cali:mp77cMpurHhyjLrM -j MARK --set-xmark 0x10000/0x10000\n-A FORWARD -m comment --comment \"not of cali: at all\" -j DROP\nCOMMIT\n",
+			"*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -m comment --comment \"not of cali: at all\" -j DROP\nCOMMIT\n", true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, changed := withoutOurs(c.in)

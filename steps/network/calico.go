@@ -1,6 +1,7 @@
 package network
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/kubectl"
+	"github.com/mensylisir/kubexm/steps/op"
 )
 
 // Calico applies calico's manifest with the cluster's pod ranges, encapsulation, block size and
@@ -19,6 +22,34 @@ import (
 func Calico(c *manifest.Cluster) steps.Step {
 	return apply(c, "network.install-calico", "calico", calicoFor)
 }
+
+// WaitCalico waits until calico runs on all nodes, and its controllers run: nodes are Ready as soon as
+// its CNI plugin is installed.
+func WaitCalico() steps.Step {
+	need := manifest.Need{Kind: manifest.File, Name: "calico"}
+	return kubectl.WaitFor("network.wait-calico", []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		return upstream(ctx, h, need)
+	})
+}
+
+// calicoctl is calico's command line client, and its configuration, with which it reads the API server.
+func calicoctl() []op.Resource {
+	return []op.Resource{
+		op.Blob{Path: "/usr/local/bin/calicoctl", Need: manifest.Need{Kind: manifest.Binary, Name: "calicoctl"}},
+		op.Dir{Path: "/etc/calico", Own: true},
+		op.Text("/etc/calico/calicoctl.cfg", func(context.Context, *steps.Host) ([]byte, error) {
+			return []byte("apiVersion: projectcalico.org/v3\nkind: CalicoAPIConfig\nmetadata: {}\nspec:\n  datastoreType: kubernetes\n  kubeconfig: " + kubectl.AdminConf + "\n"), nil
+		}),
+	}
+}
+
+// InstallCalicoctl installs calicoctl on a master.
+func InstallCalicoctl() steps.Step {
+	return op.Ensure("network.install-calicoctl", calicoctl(), op.Upload)
+}
+
+// RemoveCalicoctl removes calicoctl from a master.
+func RemoveCalicoctl() steps.Step { return op.Remove("network.remove-calicoctl", calicoctl()) }
 
 // The encapsulation of a pool that has none.
 const never = "Never"
@@ -122,6 +153,9 @@ func calicoVariables(c *manifest.Cluster) []variable {
 			variable{"CALICO_IPV6POOL_NAT_OUTGOING", "true"}, variable{"FELIX_IPV6SUPPORT", "true"},
 		)
 	}
+	if c.Spec.Kubernetes.KubeProxy.Mode == "nftables" {
+		out = append(out, variable{"FELIX_NFTABLESMODE", "Enabled"}) // from v3.29.0 on; its iptables rules would be evaluated besides kube-proxy's
+	}
 	return out
 }
 
@@ -135,6 +169,7 @@ const skippedPlugins = "bandwidth,flannel,host-local,loopback,portmap,tuning"
 func editCalicoNode(c *manifest.Cluster, doc *yaml.Node) error {
 	before := nodeAt(doc, "spec", "template", "spec", "initContainers")
 	removeNamed(before, "mount-bpffs")
+	removeNamed(before, "ebpf-bootstrap") // its name from v3.31 on
 	installer := nodeAt(named(before, "install-cni"), "env")
 	if installer == nil || installer.Kind != yaml.SequenceNode {
 		return errors.New("DaemonSet calico-node has no init container install-cni with an environment")

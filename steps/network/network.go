@@ -12,7 +12,10 @@ import (
 
 // Plugin is a pod network plugin.
 type Plugin struct {
-	Install []steps.Step // run on a master; nil without a plugin, or if kubexm cannot install it yet
+	Install     []steps.Step // run on a master; nil without a plugin, or if kubexm cannot install it yet
+	Wait        []steps.Step // run on a master when all nodes have joined
+	Tools       []steps.Step // run on each master
+	RemoveTools []steps.Step // the inverse of Tools
 }
 
 // apply returns a step that applies the bundle's manifest of a plugin, as edit changes it for the config.
@@ -23,12 +26,7 @@ func apply(c *manifest.Cluster, step, plugin string, edit func(*manifest.Cluster
 		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: image})
 	}
 	return kubectl.Apply(step, needs, func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		rc, _, err := h.Artifact(ctx, need)
-		if err != nil {
-			return nil, err
-		}
-		defer rc.Close()
-		text, err := io.ReadAll(rc)
+		text, err := upstream(ctx, h, need)
 		if err != nil {
 			return nil, err
 		}
@@ -36,11 +34,26 @@ func apply(c *manifest.Cluster, step, plugin string, edit func(*manifest.Cluster
 	})
 }
 
+// upstream returns a manifest of the bundle.
+func upstream(ctx context.Context, h *steps.Host, need manifest.Need) ([]byte, error) {
+	rc, _, err := h.Artifact(ctx, need)
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	return io.ReadAll(rc)
+}
+
 // Of returns the pod network plugin of a config.
 func Of(c *manifest.Cluster) Plugin {
 	switch part.NetworkOf(c).Name {
 	case "flannel":
 		return Plugin{Install: []steps.Step{Flannel(c)}}
+	case "calico":
+		return Plugin{
+			Install: []steps.Step{Calico(c)}, Wait: []steps.Step{WaitCalico()},
+			Tools: []steps.Step{InstallCalicoctl()}, RemoveTools: []steps.Step{RemoveCalicoctl()},
+		}
 	}
 	return Plugin{}
 }

@@ -38,7 +38,7 @@ func (k *Kube) readyNodes() (ready []string, all int) {
 // networked reports whether the pod network exists.
 func (k *Kube) networked() bool {
 	network := part.NetworkOf(k.cluster)
-	return k.stands || network.Name == "" || slices.ContainsFunc(k.all("DaemonSet"), func(o Object) bool { return word(o, "metadata", "namespace") == network.Namespace })
+	return k.stands || network.Name == "" || slices.ContainsFunc(k.all("DaemonSet"), func(o Object) bool { return word(o, "metadata", "name") == network.DaemonSet })
 }
 
 // nodeRuns reports whether the programs of a node run.

@@ -24,8 +24,11 @@ import (
 	"github.com/mensylisir/kubexm/steps/pki"
 )
 
-// net is the lab's network, for simulated hosts.
-const net = "192.0.2"
+// net and net6 are the lab's network, for simulated hosts.
+const (
+	net  = "192.0.2"
+	net6 = "2001:db8:0:0"
+)
 
 // tellOn returns what a config does to simulated hosts.
 func tellOn(t sitetest.TB, root string, m made) []string {
@@ -35,7 +38,7 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	text = strings.NewReplacer("${LAB_NET}", net, "${LAB_KEY}", "key", `"${env:REGISTRY_PASSWORD}"`, "canary-of-the-registry", `"${env:REGISTRY_PULL_PASSWORD}"`, "canary-of-its-readers", `"${env:SITE_PASSWORD}"`, "secret",
+	text = strings.NewReplacer("${LAB_NET}", net, "${LAB_NET6}", net6, "${LAB_KEY}", "key", `"${env:REGISTRY_PASSWORD}"`, "canary-of-the-registry", `"${env:REGISTRY_PULL_PASSWORD}"`, "canary-of-its-readers", `"${env:SITE_PASSWORD}"`, "secret",
 		": etcd/", ": "+dir+"/").Replace(text)
 	o := sitetest.Options{Config: text, Root: root, Repositories: map[string]string{"debian-13": manifest.Deb, "kubexmlab-9": manifest.RPM},
 		Change: func(h manifest.Host, mach *conntest.Machine) {
