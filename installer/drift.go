@@ -53,9 +53,9 @@ const stepTime = 2 * time.Minute
 func Drifts(ctx context.Context, g *plan.Graph, of state.Of, o DriftOptions) ([]Drift, error) {
 	l := &driftRun{of: of, options: o, board: &steps.Board{}, lost: map[string]bool{}, order: map[string]int{}}
 	way := NewLeadSelector(g.Leads, of)
+	inputs := driftInputs(g)
 	for _, n := range g.Nodes { // in the order of the plan, so that outputs exist before they are read
-		m := n.Step.Meta()
-		if m.Always || m.WorkdirOnly || m.ReadOnly {
+		if leavesNothing(n) && !inputs[n] {
 			continue
 		}
 		var group errgroup.Group
@@ -72,7 +72,7 @@ func Drifts(ctx context.Context, g *plan.Graph, of state.Of, o DriftOptions) ([]
 				l.order[h.Name] = len(l.order)
 			}
 			group.Go(func() error {
-				l.at(ctx, n, h)
+				l.at(ctx, n, h, inputs[n])
 				return nil
 			})
 		}
@@ -82,6 +82,28 @@ func Drifts(ctx context.Context, g *plan.Graph, of state.Of, o DriftOptions) ([]
 		}
 	}
 	return l.sorted(g), nil
+}
+
+// leavesNothing reports whether there is nothing to check of a step on hosts.
+func leavesNothing(n *plan.Node) bool {
+	m := n.Step.Meta()
+	return m.Always || m.WorkdirOnly || m.ReadOnly
+}
+
+// driftInputs returns the steps that only read hosts, and whose outputs the checked ones need:
+// they are run.
+func driftInputs(g *plan.Graph) map[*plan.Node]bool {
+	inputs, needed := map[*plan.Node]bool{}, map[string]bool{}
+	for _, n := range slices.Backward(g.Nodes) {
+		m := n.Step.Meta()
+		inputs[n] = m.ReadOnly && !m.WorkdirOnly && slices.ContainsFunc(m.Writes, func(k steps.AnyKey) bool { return needed[k.Name()] })
+		if inputs[n] || !leavesNothing(n) {
+			for _, k := range m.Reads {
+				needed[k.Name()] = true
+			}
+		}
+	}
+	return inputs
 }
 
 // driftRun is one call of Drifts.
@@ -96,8 +118,8 @@ type driftRun struct {
 	found []Drift
 }
 
-// at checks what one step left on one host.
-func (l *driftRun) at(ctx context.Context, n *plan.Node, at manifest.Host) {
+// at checks what one step left on one host. It runs an input.
+func (l *driftRun) at(ctx context.Context, n *plan.Node, at manifest.Host, input bool) {
 	facade := l.of(at)
 	l.mu.Lock()
 	gone := l.lost[at.Name]
@@ -110,6 +132,10 @@ func (l *driftRun) at(ctx context.Context, n *plan.Node, at manifest.Host) {
 	ctx, cancel := context.WithTimeout(steps.WithNode(ctx, n.ID), limit)
 	defer cancel()
 	h := facade.WithBoard(l.board).InSet(n.Set).ForStep(m)
+	if input {
+		l.add(at.Name, m.Name, steps.ResourceState{Name: m.Name, Err: n.Step.Run(ctx, h)})
+		return
+	}
 	absent, partial := h.Artifacts.(*absentArtifacts)
 	if partial { // per step, to know which step requested a missing artifact
 		absent = absent.fresh()

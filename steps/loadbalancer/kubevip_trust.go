@@ -108,10 +108,6 @@ func AllowKubeVIP() steps.Step {
 // with the certificate that client carries.
 func kubeVIPConfText(c *manifest.Cluster, authority steps.Key[[]byte], client steps.Key[Probe]) kubectl.Body {
 	return func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		p, err := client.Get(h)
-		if err != nil {
-			return nil, op.Later(err)
-		}
 		ca, err := authority.Get(h)
 		if err != nil {
 			return nil, op.Later(err)
@@ -120,9 +116,17 @@ func kubeVIPConfText(c *manifest.Cluster, authority steps.Key[[]byte], client st
 		if err != nil {
 			return nil, op.Later(err)
 		}
-		// Between the two steps of a run a retry reads what it wrote: the key is in the file then.
-		if text, exists, err := contentOf(ctx, h, kubeVIPConf); err != nil || exists && (ok || len(p.Key) == 0) {
+		text, exists, err := contentOf(ctx, h, kubeVIPConf)
+		if err != nil || exists && ok {
 			return text, err
+		}
+		p, err := client.Get(h)
+		if err != nil {
+			return nil, op.Later(err)
+		}
+		// Between the two steps of a run a retry reads what it wrote: the key is in the file then.
+		if exists && len(p.Key) == 0 {
+			return text, nil
 		}
 		if len(p.Key) == 0 {
 			return nil, errors.New("kube-vip has no certificate on " + h.Name + ": the file " + kubeVIPConf + " was deleted during the run")

@@ -133,14 +133,18 @@ func authorityText(authority steps.Key[[]byte]) func(context.Context, *steps.Hos
 // valid, otherwise those that probe carries.
 func probeText(at string, probe steps.Key[Probe]) func(context.Context, *steps.Host) ([]byte, error) {
 	return func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		ok, err := Trusted.On(h.Name).Get(h)
+		if err != nil {
+			return nil, op.Later(err)
+		}
+		if ok {
+			return h.ReadFile(ctx, at)
+		}
 		p, err := probe.Get(h)
 		if err != nil {
 			return nil, op.Later(err)
 		}
-		if ok, err := Trusted.On(h.Name).Get(h); err != nil || ok || len(p.Key) == 0 {
-			if err != nil {
-				return nil, op.Later(err)
-			}
+		if len(p.Key) == 0 {
 			return h.ReadFile(ctx, at)
 		}
 		return slices.Concat(p.Certificate, p.Key), nil
