@@ -48,7 +48,7 @@ func ControlPlane() plan.Module {
 // balancer once it has joined: kubeadm join needs an API server before the kubelet runs a pod.
 func Nodes() plan.Module {
 	return plan.Module{Name: "nodes", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
-		return plan.Par(do(task.InstallNetwork()), plan.Seq(do(task.JoinWorkers()), do(task.BalanceOnWorkers())))
+		return plan.Par(do(task.InstallNetwork()), plan.Then(do(task.JoinWorkers()), do(task.BalanceOnWorkers())))
 	}}
 }
 

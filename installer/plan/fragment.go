@@ -76,6 +76,16 @@ func Seq(fs ...Fragment) Fragment {
 	return out
 }
 
+// Then runs g after f. What comes next waits for both by edges of its own: it needs what f does,
+// whether there is a g or not.
+func Then(f, g Fragment) Fragment {
+	out := Seq(f, g)
+	if !f.Empty() && !g.Empty() {
+		out.exit = slices.Concat(f.exit, g.exit)
+	}
+	return out
+}
+
 // Par runs fragments in parallel.
 func Par(fs ...Fragment) Fragment {
 	var out Fragment

@@ -81,7 +81,7 @@ func (s *labSite) workersUseTheirOwn(t *testing.T) {
 }
 
 // connects waits until a program on a worker has a connection to the worker's load balancer.
-func (s *labSite) connects(t *testing.T, worker, program string) {
+func (s *labSite) connects(t testing.TB, worker, program string) {
 	t.Helper()
 	s.eventually(t, worker, "ss -Htnp state established dst 127.0.0.1:6443 | grep -qF '\""+program+"\"'")
 }

@@ -101,9 +101,14 @@ func (s *labSite) master(t testing.TB, host, args string) string {
 	return s.on(t, host, atHome+kubectl+"--request-timeout=40s "+args)
 }
 
+// workersBalance reports whether each worker has a load balancer of its own.
+func (s *labSite) workersBalance() bool {
+	return strings.Contains(s.config, "loadBalancer: {internal: ")
+}
+
 // mastersServeThemselves: without a load balancer the control plane's name means
 // each master itself, on the host and in the pods that have its hosts file. For the
-// workers it means the first.
+// workers it means the first, or their own load balancer.
 func (s *labSite) mastersServeThemselves(t testing.TB, name string) {
 	t.Helper()
 	for _, h := range s.masters {
@@ -114,8 +119,13 @@ func (s *labSite) mastersServeThemselves(t testing.TB, name string) {
 		uid := s.master(t, h, "-n kube-system get pods -l k8s-app=kube-proxy --field-selector spec.nodeName="+h+" -o jsonpath={.items[0].metadata.uid}")
 		s.on(t, h, "grep -q '^"+address+" "+name+"' /var/lib/kubelet/pods/"+uid+"/etc-hosts")
 	}
-	last := s.Hosts[len(s.Hosts)-1].Name
-	if got := s.on(t, last, "getent ahostsv4 "+name+" | head -1"); !strings.HasPrefix(got, s.address(t, s.masters[0])+" ") {
+	last, want := s.Hosts[len(s.Hosts)-1].Name, s.address(t, s.masters[0])
+	if s.workersBalance() {
+		want = "127.0.0.1"
+		s.on(t, last, readyHere)
+		s.connects(t, last, "kube-proxy")
+	}
+	if got := s.on(t, last, "getent ahostsv4 "+name+" | head -1"); !strings.HasPrefix(got, want+" ") {
 		t.Errorf("the worker %s reaches API servers at %s", last, got)
 	}
 }
@@ -193,6 +203,9 @@ func (s *labSite) mastersDoWithoutOne(t testing.TB, services string) {
 		s.eventually(t, h, atHome+kubectl+"--request-timeout=20s create configmap "+name+" --from-literal=written=yes")
 		t.Log("\n" + s.master(t, h, "get nodes"))
 		written += " " + name
+	}
+	if s.workersBalance() {
+		s.eventually(t, s.Hosts[len(s.Hosts)-1].Name, readyHere)
 	}
 	s.on(t, first, "systemctl start kubelet"+services)
 	s.eventually(t, first, atHome+kubectl+"--request-timeout=10s get configmap"+written)

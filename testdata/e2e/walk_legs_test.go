@@ -50,6 +50,18 @@ func (s *walkSite) isHardened(t testing.TB) {
 	s.kubeletsAreSigned(t, s.configFile())
 }
 
+// aWorkerLeavesAndReturns deletes a worker, which then is what it was, and adds it again.
+func (s *walkSite) aWorkerLeavesAndReturns(t testing.TB) {
+	config := s.configFile()
+	said(t, s.kubexm(t, "node", "delete", "h6", "-f", config, "--yes"), 0, "node-delete of cluster site: done", "h6")
+	s.nodesAre(t, "h2", "h3", "h4", "h5")
+	s.hostAsBefore(t, s.before(t), "h6")
+	said(t, s.kubexm(t, "node", "add", "h6", "--bundle", s.bundle, "--allow-unsigned", "-f", config), 0, "node-add of cluster site: done", "h6")
+	s.nodesAre(t, "h2", "h3", "h4", "h5", "h6")
+	s.settled(t, config)
+	s.smoke(t)
+}
+
 // isDeleted takes the cluster away, and compares every host with what it was.
 func (s *walkSite) isDeleted(t testing.TB) {
 	s.deleted(t, s.configFile())

@@ -54,6 +54,7 @@ func legsOf(s *walkSite) []leg {
 		{name: "fields", budget: 15 * time.Second, from: create, run: func(t testing.TB) {
 			s.fieldsTookEffect(t)
 			s.mastersServeThemselves(t, "api.site.example")
+			said(t, s.kubexm(t, "get", "endpoint", "-f", s.configFile(), "-o", "json"), 0, `"workers"`, `"host": "h5"`, `"host": "h6"`, `"state": "running"`, `"state": "ready"`)
 			s.storeIsTuned(t)
 		}},
 		{name: "hardening", budget: 30 * time.Second, from: create, run: s.isHardened},
@@ -61,6 +62,7 @@ func legsOf(s *walkSite) []leg {
 		{name: "restart", budget: 4 * time.Minute, from: create, apart: true, run: s.isRestarted},
 		{name: "drivers", budget: 5 * time.Minute, from: create, apart: true, run: s.isDriven},
 		{name: "lead-down", budget: 8 * time.Minute, from: create, apart: true, run: s.goesInThroughAnother},
+		{name: "worker", budget: 2 * time.Minute, from: create, changes: true, run: s.aWorkerLeavesAndReturns},
 		{name: "lost-member", budget: 15 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.storeDoesWithoutOne(t) }},
 		{name: "lost-disk", budget: 30 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.aLostDiskIsReplaced(t, s.configFile()) }},
 		{name: "lost-master", budget: 30 * time.Second, from: create, changes: true, run: func(t testing.TB) { s.mastersDoWithoutOne(t, " etcd") }},
