@@ -6,11 +6,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/installer/plan"
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/connector/sshtest"
 	"github.com/mensylisir/kubexm/steps/op"
@@ -43,16 +45,39 @@ func TestReceipt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := s.Receipt(journal, nil)
+	plain, err := s.Receipt(ReceiptOptions{Journal: journal, Operation: "create"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := s.Receipt(journal, signer)
+	signed, err := s.Receipt(ReceiptOptions{Journal: journal, Operation: "create", Signer: signer})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Receipt(journal, nil); !errors.Is(err, os.ErrExist) {
+	if _, err := s.Receipt(ReceiptOptions{Journal: journal, Operation: "create"}); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a receipt was written over: %v", err)
+	}
+	// Hosts are deleted without a bundle: the record tells which one the cluster was made from.
+	whole := s.Bundle
+	s.Bundle = nil
+	exists := &manifest.Existing{Root: "sha256:" + strings.Repeat("b", 64), Serial: 7, Set: "v1.34.10"}
+	deleted, err := s.Receipt(ReceiptOptions{Journal: "later.jsonl", Operation: "node-delete", Exists: exists, Left: []manifest.Host{{Name: "w9", Address: "192.0.2.29"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(deleted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, root, _, err := ReadReceipt(text); err != nil || root != exists.Root || r.Serial != 7 || r.Kubernetes != "v1.34.10" || r.Operation != "node-delete" ||
+		!slices.Equal(r.Left, []ReceiptHost{{"w9", "192.0.2.29"}}) || len(r.Hosts) != 1 {
+		t.Errorf("of a deletion: %+v of %s, %v", r, root, err)
+	}
+	if path, err := s.Receipt(ReceiptOptions{Journal: "older.jsonl", Operation: "node-delete", Exists: &manifest.Existing{}}); path != "" || err != nil {
+		t.Errorf("of a record that does not tell the bundle: %q, %v", path, err)
+	}
+	s.Bundle = whole
+	if err := os.Remove(deleted); err != nil {
+		t.Fatal(err)
 	}
 	trust, err := sign.TrustKey(pair.Public)
 	if err != nil {
@@ -108,7 +133,7 @@ func TestReceipt(t *testing.T) {
 	if err := os.Remove(journal); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(s.Workdir.Audit())
+	text, err = os.ReadFile(s.Workdir.Audit())
 	if err != nil {
 		t.Fatal(err)
 	}

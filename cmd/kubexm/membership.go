@@ -64,6 +64,9 @@ func (a *app) reportDeparted(f *siteFlags, s *siteRun) error {
 		return nil
 	}
 	a.reportLeft(s.RemainingOnDead(), s.Change.Before, "")
+	if err := a.writeReceipt(f, s); err != nil {
+		return err
+	}
 	if f.config == "" || f.config == "-" {
 		return nil
 	}

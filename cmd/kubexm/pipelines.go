@@ -103,8 +103,10 @@ func (a *app) pipelineCommand(p plan.Pipeline) *cobra.Command {
 	if p.Drains != plan.NoDrain {
 		f.drain.add(cmd, p.Drains)
 	}
-	if p.WritesRecord {
+	if p.WritesRecord || p.Membership == plan.RemovesHosts {
 		f.addReceipt(cmd)
+	}
+	if p.WritesRecord {
 		f.addDowngrade(cmd)
 	}
 	if p.Deletes {

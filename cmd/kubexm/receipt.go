@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,16 +10,18 @@ import (
 
 	"github.com/mensylisir/kubexm/bundle/sign"
 	"github.com/mensylisir/kubexm/installer"
+	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
 func (a *app) receiptCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "receipt",
-		Short: "Show and verify the receipts of installs",
-		Long: `Each successful install writes a receipt to .kubexm/<cluster>/receipts: an in-toto statement with the
-bundle's root, the config's digest, the hosts, the time, the user and the head of the audit log. With
---sign-key it is signed.`,
+		Short: "Show and verify the receipts of operations",
+		Long: `Each successful install, and each command that adds hosts to a cluster or deletes them, writes a
+receipt to .kubexm/<cluster>/receipts: an in-toto statement with the operation, the bundle's root, the
+config's digest, the hosts, the time, the user and the head of the audit log. With --sign-key it is
+signed.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(a.receiptShow(), a.receiptVerify())
@@ -42,11 +45,27 @@ func (a *app) openSigner(ctx context.Context, f *siteFlags, s *siteRun) (err err
 	return err
 }
 
-// writeReceipt writes the receipt of an install.
+// writeReceipt writes the receipt of an operation that installs hosts or deletes them.
 func (a *app) writeReceipt(f *siteFlags, s *siteRun) error {
-	path, err := s.Session.Receipt(s.journal, s.signer)
+	o := installer.ReceiptOptions{Journal: s.journal, Operation: s.Pipeline.Name, Signer: s.signer}
+	what := "the cluster was created"
+	switch {
+	case s.Pipeline.Membership == plan.RemovesHosts:
+		what, o.Exists = "the hosts were deleted", s.Change.Exists
+		for _, name := range s.Change.Targets {
+			if h, was := s.Change.Before.Host(name); was {
+				o.Left = append(o.Left, h)
+			}
+		}
+	case s.Pipeline.Membership == plan.AddsHosts:
+		what = "the hosts were added"
+	}
+	path, err := s.Session.Receipt(o)
 	if err != nil {
-		return &refusal.Error{Err: fmt.Errorf("the cluster was created, but not its receipt: %w", err), Kind: refusal.Failed, Advice: "free space in the workdir and run the same command again: completed steps are skipped"}
+		return &refusal.Error{Err: fmt.Errorf("%s, but not the receipt: %w", what, err), Kind: refusal.Failed, Advice: "free space in the workdir and run the same command again: completed steps are skipped"}
+	}
+	if path == "" {
+		return nil
 	}
 	if s.receipt = path; a.lines != nil {
 		return nil
@@ -130,12 +149,16 @@ func (a *app) printReceipt(path string, v installer.CheckedReceipt) error {
 		signed = "not verified; kubexm receipt verify --key verifies it"
 	}
 	fmt.Fprintf(a.out, "%s\n  signature   %s\n", path, signed)
+	fmt.Fprintf(a.out, "  operation   %s\n", cmp.Or(v.Operation, "create"))
 	fmt.Fprintf(a.out, "  cluster     %s, Kubernetes %s\n", v.Cluster, v.Kubernetes)
 	fmt.Fprintf(a.out, "  bundle      %s, serial %d\n", v.Root, v.Serial)
 	fmt.Fprintf(a.out, "  config      %s\n", v.Config)
 	fmt.Fprintf(a.out, "  made        %s by %s, kubexm %s\n", v.Made.Format(time.RFC3339), v.Who, v.Kubexm)
 	for _, h := range v.Hosts {
 		fmt.Fprintf(a.out, "  host        %s, %s\n", h.Name, h.Address)
+	}
+	for _, h := range v.Left {
+		fmt.Fprintf(a.out, "  left        %s, %s\n", h.Name, h.Address)
 	}
 	fmt.Fprintf(a.out, "  journal     %s\n  audit head  %d:%s\n", v.Journal, v.Audit.Lines, v.Audit.SHA256)
 	if v.AuditLog != "" {

@@ -73,6 +73,14 @@ func (s *labSite) podsAreBack(t *testing.T, label string, on func() []string) {
 			return
 		}
 		if wait.over() {
+			for _, node := range nodes {
+				h, err := s.Host(node)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, _ := s.SSH(t.Context(), h, lab.RootUser, "uptime; crictl pods; crictl ps -a; ls -l /run/flannel /etc/cni/net.d; ip -br addr; journalctl -q --no-pager -n 80 -u kubelet; journalctl -q --no-pager -n 40 -u containerd").CombinedOutput()
+				t.Logf("%s:\n%s", node, out)
+			}
 			t.Fatalf("%s, and not back: pods %s on %q: %s", wait, label, nodes, strings.Join(missing, "; "))
 		}
 	}

@@ -53,10 +53,14 @@ func (s *walkSite) isHardened(t testing.TB) {
 // aWorkerLeavesAndReturns deletes a worker, which then is what it was, and adds it again.
 func (s *walkSite) aWorkerLeavesAndReturns(t testing.TB) {
 	config := s.configFile()
-	said(t, s.kubexm(t, "node", "delete", "h6", "-f", config, "--yes"), 0, "node-delete of cluster site: done", "h6")
+	r := s.kubexm(t, "node", "delete", "h6", "-f", config, "--yes")
+	said(t, r, 0, "node-delete of cluster site: done", "h6")
+	_, receipt, _ := strings.Cut(r.stdout, "  receipt  ")
+	receipt, _, _ = strings.Cut(receipt, " ")
+	said(t, s.kubexm(t, "receipt", "show", receipt), 0, "operation   node-delete", "left        h6, "+s.address(t, "h6"), "host        h5, ")
 	s.nodesAre(t, "h2", "h3", "h4", "h5")
 	s.hostAsBefore(t, s.before(t), "h6")
-	said(t, s.kubexm(t, "node", "add", "h6", "--bundle", s.bundle, "--allow-unsigned", "-f", config), 0, "node-add of cluster site: done", "h6")
+	said(t, s.kubexm(t, "node", "add", "h6", "--bundle", s.bundle, "--allow-unsigned", "-f", config), 0, "node-add of cluster site: done", "h6", "  receipt  ")
 	s.nodesAre(t, "h2", "h3", "h4", "h5", "h6")
 	s.settled(t, config)
 	s.smoke(t)
