@@ -49,15 +49,15 @@ func (a *app) openSigner(ctx context.Context, f *siteFlags, s *siteRun) (err err
 func (a *app) writeReceipt(f *siteFlags, s *siteRun) error {
 	o := installer.ReceiptOptions{Journal: s.journal, Operation: s.Pipeline.Name, Signer: s.signer}
 	what := "the cluster was created"
-	switch {
-	case s.Pipeline.Membership == plan.RemovesHosts:
+	switch s.Pipeline.Membership {
+	case plan.RemovesHosts:
 		what, o.Exists = "the hosts were deleted", s.Change.Exists
 		for _, name := range s.Change.Targets {
 			if h, was := s.Change.Before.Host(name); was {
 				o.Left = append(o.Left, h)
 			}
 		}
-	case s.Pipeline.Membership == plan.AddsHosts:
+	case plan.AddsHosts:
 		what = "the hosts were added"
 	}
 	path, err := s.Session.Receipt(o)
