@@ -114,6 +114,7 @@ spec:
   etcd:
     type: kubeadm # a static pod on each master
   network:
-    plugin: flannel
+    plugin: calico
+    calico: {vxlanMode: Always}
 `, m.User, roles, &hosts, version[1]), nil
 }
