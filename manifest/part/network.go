@@ -17,7 +17,6 @@ type Network struct {
 	Advice               string   // advice if the kernel has no such module
 	Dirs                 []string // directories on a node, in addition to those of every plugin; each node of the plugin has the first
 	Links                []string // network interfaces on a node
-	Unmanaged            []string // patterns of interfaces that NetworkManager must leave alone
 	Chains               []string // prefixes of iptables chains
 	Comments             []string // prefixes of the comments of its rules in chains of the kernel
 	Tables               []string // iptables tables with such chains, besides filter, nat and mangle
@@ -69,10 +68,7 @@ func networks() []Network {
 			AdditionalComponents: []string{"calicoctl"},
 			Images:               []string{"calico/cni", "calico/node", "calico/kube-controllers"},
 			Dirs:                 []string{"/var/lib/calico", "/run/calico", "/run/nodeagent", "/var/log/calico"},
-			Links:                []string{"vxlan.calico", "vxlan-v6.calico"},
-			// https://docs.tigera.io/calico/latest/operations/troubleshoot/troubleshooting#configure-networkmanager
-			Unmanaged: []string{"cali*", "tunl*", "vxlan.calico", "vxlan-v6.calico"},
-			Chains:    []string{"cali-"}, Comments: []string{"cali:"}, Tables: []string{"raw"},
+			Links:                []string{"vxlan.calico", "vxlan-v6.calico"}, Chains: []string{"cali-"}, Comments: []string{"cali:"}, Tables: []string{"raw"},
 			Sets: []string{"cali40", "cali60"}, Routes: "80",
 			Ports: []Port{{9099, "calico", "", []Group{Nodes}, nil}}, // health, on the loopback address
 			of:    ofCalico,
