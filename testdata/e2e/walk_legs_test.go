@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/testdata/fair"
 	"github.com/mensylisir/kubexm/testdata/lab"
 )
@@ -57,7 +58,11 @@ func (s *walkSite) aWorkerLeavesAndReturns(t testing.TB) {
 	said(t, r, 0, "node-delete of cluster site: done", "h6")
 	_, receipt, _ := strings.Cut(r.stdout, "  receipt  ")
 	receipt, _, _ = strings.Cut(receipt, " ")
-	said(t, s.kubexm(t, "receipt", "show", receipt), 0, "operation   node-delete", "left        h6, "+s.address(t, "h6"), "host        h5, ")
+	var left installer.CheckedReceipt
+	s.told(t, &left, "receipt", "show", "-o", "json", receipt)
+	if left.Operation != "node-delete" || len(left.Left) != 1 || left.Left[0].Name != "h6" || len(left.Hosts) != 5 {
+		t.Errorf("the receipt says %+v", left)
+	}
 	s.nodesAre(t, "h2", "h3", "h4", "h5")
 	s.hostAsBefore(t, s.before(t), "h6")
 	said(t, s.kubexm(t, "node", "add", "h6", "--bundle", s.bundle, "--allow-unsigned", "-f", config), 0, "node-add of cluster site: done", "h6", "  receipt  ")
