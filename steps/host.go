@@ -155,6 +155,16 @@ func (h *Host) Artifact(ctx context.Context, n manifest.Need) (io.ReadCloser, ma
 	return h.Artifacts.File(ctx, h.inSet(n), h.Platform)
 }
 
+// ReadArtifact returns a small file of the bundle for this host, such as a manifest.
+func (h *Host) ReadArtifact(ctx context.Context, n manifest.Need) ([]byte, error) {
+	rc, _, err := h.Artifact(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	return io.ReadAll(rc)
+}
+
 // Lookup returns the lock's entry of a file for this host. The step must declare it.
 func (h *Host) Lookup(n manifest.Need) (manifest.Blob, error) {
 	if err := h.declared(n); err != nil {

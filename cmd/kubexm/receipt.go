@@ -62,7 +62,7 @@ func (a *app) writeReceipt(f *siteFlags, s *siteRun) error {
 	}
 	path, err := s.Session.Receipt(o)
 	if err != nil {
-		return &refusal.Error{Err: fmt.Errorf("%s, but not the receipt: %w", what, err), Kind: refusal.Failed, Advice: "free space in the workdir and run the same command again: completed steps are skipped"}
+		return &refusal.Error{Err: fmt.Errorf("%s, but the receipt was not written: %w", what, err), Kind: refusal.Failed, Advice: "free space in the workdir and run the same command again: completed steps are skipped"}
 	}
 	if path == "" {
 		return nil

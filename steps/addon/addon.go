@@ -2,7 +2,6 @@ package addon
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -44,7 +43,7 @@ func resource(a manifest.Addon, at Names) content {
 		if err != nil {
 			return nil, err
 		}
-		text, err := read(ctx, h, need)
+		text, err := h.ReadArtifact(ctx, need)
 		if err != nil {
 			return nil, err
 		}
@@ -76,15 +75,6 @@ func InstallHelm() steps.Step { return op.Ensure("addon.install-helm", helm(), o
 // RemoveHelm removes helm from a master.
 func RemoveHelm() steps.Step { return op.Remove("addon.remove-helm", helm()) }
 
-func read(ctx context.Context, h *steps.Host, need manifest.Need) ([]byte, error) {
-	rc, _, err := h.Artifact(ctx, need)
-	if err != nil {
-		return nil, err
-	}
-	defer rc.Close()
-	return io.ReadAll(rc)
-}
-
 // Install applies an add-on's manifest, or installs its chart with helm. Helm waits until all
 // resources of the chart are ready; a manifest is followed by a separate wait.
 func Install(a manifest.Addon, at Names) steps.Step {
@@ -110,7 +100,7 @@ func label(a manifest.Addon) string {
 func Wait(a manifest.Addon) steps.Step {
 	need := manifest.Need{Kind: manifest.File, Name: a.Name}
 	return kubectl.WaitFor("addon.wait-"+label(a), []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		return read(ctx, h, need)
+		return h.ReadArtifact(ctx, need)
 	})
 }
 

@@ -15,8 +15,8 @@ import (
 // DeletePods deletes the pods of a node whose kubelet does not run any more, without it: Services
 // stop forwarding to them at once, and their controllers start others. Without it Kubernetes deletes
 // them about a minute after the node. Meanwhile the network plugins of the other nodes know no route
-// to them any more, and what is sent to them follows the default route. It runs on a master, before
-// the node is deleted.
+// to them any more, and what is sent to them follows the default route. The node stays cordoned if the
+// step fails: nothing starts a pod there any more. It runs on a master, before the node is deleted.
 func DeletePods(n manifest.Host) steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubernetes.delete-pods", Timeout: 3 * time.Minute, Risk: steps.Disruptive, Retry: steps.Retry{Times: 5, Wait: 3 * time.Second}},
@@ -38,7 +38,6 @@ func DeletePods(n manifest.Host) steps.Step {
 			}
 			return deletePods(ctx, h, n.Name)
 		},
-		Undo: func(ctx context.Context, h *steps.Host) error { return untilUncordoned(ctx, h, n.Name) },
 	}
 }
 

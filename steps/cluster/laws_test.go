@@ -91,7 +91,7 @@ func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 		"coredns":          {standing(dns), cluster.CoreDNS(dns), true},
 		"sign-kubelets":    {standing(small), cluster.SignKubelets(small, small.Spec.Hosts), false},
 		"delete-node":      {standing(two), cluster.DeleteNode(two.Spec.Hosts[1]), false},
-		"delete-pods":      {standing(two), cluster.DeletePods(two.Spec.Hosts[1]), true},
+		"delete-pods":      {standing(two), cluster.DeletePods(two.Spec.Hosts[1]), false},
 		"label-nodes":      {standing(labelled), cluster.LabelNodes(labelled, labelled.Spec.Hosts), false},
 	} {
 		t.Run(name, func(t *testing.T) { steptest.Do(t, c.kase, c.step, c.undoes) })

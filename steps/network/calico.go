@@ -28,7 +28,7 @@ func Calico(c *manifest.Cluster) steps.Step {
 func WaitCalico() steps.Step {
 	need := manifest.Need{Kind: manifest.File, Name: "calico"}
 	return kubectl.WaitFor("network.wait-calico", []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		return upstream(ctx, h, need)
+		return h.ReadArtifact(ctx, need)
 	})
 }
 

@@ -92,6 +92,31 @@ func TestCalicoTakesTheConfig(t *testing.T) {
 	}
 }
 
+// TestCalicoOfLaterReleases: the data plane for nftables, and the name of the container for eBPF from
+// v3.31 on.
+func TestCalicoOfLaterReleases(t *testing.T) {
+	upstream, err := os.ReadFile("testdata/calico.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := strings.Replace(string(upstream), "mount-bpffs", "ebpf-bootstrap", 1)
+	config := strings.Replace(steptest.Small, "plugin: flannel", "plugin: calico", 1)
+	for mode, want := range map[string]string{"nftables": "Enabled", "iptables": ""} {
+		c := steptest.Cluster(t, config)
+		c.Spec.Kubernetes.KubeProxy.Mode = mode
+		out, err := calicoFor(c, []byte(later))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := calicoNodeOf(t, steptest.YAML(t, out)).Env["FELIX_NFTABLESMODE"]; got != want {
+			t.Errorf("%s: FELIX_NFTABLESMODE is %q, want %q", mode, got, want)
+		}
+		if strings.Contains(string(out), "ebpf-bootstrap") {
+			t.Errorf("%s: the container for eBPF is there", mode)
+		}
+	}
+}
+
 // calicoNodeOf reads it from a manifest. Variables that no config changes are left out.
 func calicoNodeOf(t *testing.T, docs []map[string]any) calicoNode {
 	t.Helper()

@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"io"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
@@ -26,22 +25,12 @@ func apply(c *manifest.Cluster, step, plugin string, edit func(*manifest.Cluster
 		needs = append(needs, manifest.Need{Kind: manifest.Image, Name: image})
 	}
 	return kubectl.Apply(step, needs, func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		text, err := upstream(ctx, h, need)
+		text, err := h.ReadArtifact(ctx, need)
 		if err != nil {
 			return nil, err
 		}
 		return edit(c, text)
 	})
-}
-
-// upstream returns a manifest of the bundle.
-func upstream(ctx context.Context, h *steps.Host, need manifest.Need) ([]byte, error) {
-	rc, _, err := h.Artifact(ctx, need)
-	if err != nil {
-		return nil, err
-	}
-	defer rc.Close()
-	return io.ReadAll(rc)
 }
 
 // Of returns the pod network plugin of a config.
