@@ -71,6 +71,8 @@ type Kube struct {
 	Elections int
 	// Stranded lists control plane nodes whose etcd member was removed while their API server served.
 	Stranded []string
+	// Orphaned lists nodes that were deleted while Services forwarded to their pods.
+	Orphaned []string
 
 	leader  string
 	started map[string]int // how often a static pod was stopped: "etcd-m1"

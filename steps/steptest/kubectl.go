@@ -53,8 +53,7 @@ func (k *Kube) kubectl(c call) connector.Result {
 	case "delete":
 		if c.words[1] == "node" {
 			for _, name := range c.words[2:] {
-				k.drop(newObject("v1", "Node", "", name))
-				delete(k.abandoned, name)
+				k.dropNode(name)
 			}
 			return prints("nodes deleted\n")
 		}

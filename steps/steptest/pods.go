@@ -269,3 +269,13 @@ func (k *Kube) abandon(node string) connector.Result {
 	}
 	return prints("pods force deleted\n")
 }
+
+// dropNode deletes a node. Its pods stay.
+func (k *Kube) dropNode(name string) {
+	runs := func(p Object) bool { return word(p, "status", "phase") == "Running" }
+	if slices.ContainsFunc(k.pods(name), runs) {
+		k.Orphaned = append(k.Orphaned, name)
+	}
+	k.drop(newObject("v1", "Node", "", name))
+	delete(k.abandoned, name)
+}
