@@ -29,8 +29,9 @@ type CoreDNS struct {
 type NodeLocalDNS struct {
 	// Enabled installs the cache. Default: true if externalZones are set, else false.
 	Enabled *bool `yaml:"enabled,omitempty" effect:"dns"`
-	// ExternalZones are zones that the cache forwards to separate name servers.
-	ExternalZones []ExternalZone `yaml:"externalZones,omitempty" effect:"dns"`
+	// ExternalZones are zones that the cache forwards to separate name servers. All other names
+	// it asks from CoreDNS.
+	ExternalZones []ExternalZone `yaml:"externalZones,omitempty" effect:"dns" install:"all"`
 }
 
 // ExternalZone is a set of DNS zones that are forwarded to separate name servers.

@@ -196,7 +196,7 @@ var docstrings = map[string]string{
 	"Network.Version":                   "Version of the plugin. Default: the version in the version matrix for spec.kubernetes.version.",
 	"NodeLocalDNS":                      "NodeLocalDNS is a DNS cache on each node.",
 	"NodeLocalDNS.Enabled":              "Enabled installs the cache. Default: true if externalZones are set, else false.",
-	"NodeLocalDNS.ExternalZones":        "externalZones are zones that the cache forwards to separate name servers.",
+	"NodeLocalDNS.ExternalZones":        "externalZones are zones that the cache forwards to separate name servers. All other names it asks from CoreDNS.",
 	"OpenEBS":                           "OpenEBS is the local volume provisioner. It is installed if this mapping is present.",
 	"OpenEBS.BasePath":                  "basePath is the directory on each node in which volumes are created.",
 	"OperatingSystem":                   "OperatingSystem is one distribution, with the releases whose packages are included.",

@@ -51,7 +51,7 @@ func effectRows() []effectRow {
 		{"proxy", "restarts kube-proxy on {hosts}, one at a time, pods keep running", nodes},
 		{"network", "restarts the pod network on {hosts}, one at a time, pods keep running", nodes},
 		{"network=outage", "replaces the pod network: pods on {hosts} have no network until they are recreated", nodes},
-		{"dns", "rewrites the configuration of CoreDNS, which reloads it without a restart", masters},
+		{"dns", "rewrites the configuration of CoreDNS, whose pods are replaced, and of the nodes' DNS caches, which read it without a restart", masters},
 		{"labels", "sets labels and taints of {hosts}", nil},
 		{"addons", "applies the add-on again, or removes it", masters},
 		{"registry", "restarts the registry on {hosts}, nodes cannot pull images meanwhile", []string{RoleRegistry}},

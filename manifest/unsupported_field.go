@@ -40,7 +40,6 @@ func UnsupportedFields() []UnsupportedField {
 		{"spec.network.multus", "multus", "", func(s *Spec) bool { return s.Network.Multus.Enabled }},
 		{"spec.storage", "storage", "", func(s *Spec) bool { return s.Storage.OpenEBS.BasePath != "" }},
 		{"spec.registry.harborConfig", "Harbor", "spec.registry.type", nil},
-		{"spec.dns.nodelocaldns", "node-local DNS", "", func(s *Spec) bool { return s.DNS.NodeLocalDNS.Enabled != nil && *s.DNS.NodeLocalDNS.Enabled }},
 		{"spec.monitoring", "monitoring", "", func(s *Spec) bool { return s.Monitoring.Enabled }},
 	}
 }
@@ -77,6 +76,8 @@ func SupportedFields() []string {
 		"spec.dns.dnsEtcHosts", "spec.dns.coredns.additionalConfigs", "spec.dns.coredns.rewriteBlock", "spec.dns.coredns.upstreamDNSServers",
 		"spec.dns.coredns.externalZones.zones", "spec.dns.coredns.externalZones.nameservers", "spec.dns.coredns.externalZones.cache",
 		"spec.dns.coredns.externalZones.rewrite", "spec.dns.nodelocaldns.enabled",
+		"spec.dns.nodelocaldns.externalZones.zones", "spec.dns.nodelocaldns.externalZones.nameservers", "spec.dns.nodelocaldns.externalZones.cache",
+		"spec.dns.nodelocaldns.externalZones.rewrite",
 		"spec.extra.hosts.domain", "spec.extra.hosts.address", "spec.extra.resolves.address",
 		"spec.system.ntpServers", "spec.system.timezone", "spec.system.keep",
 		"spec.system.rpms", "spec.system.debs", "spec.bundle.operatingSystems.name", "spec.bundle.operatingSystems.releases", "spec.bundle.operatingSystems.format",

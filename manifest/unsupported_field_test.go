@@ -139,7 +139,6 @@ func TestEachWaitingFieldIsRefused(t *testing.T) {
 		"spec.etcd.keepBackupNumber":           "  etcd: {keepBackupNumber: 5}\n",
 		"spec.network.multus":                  "  network: {plugin: flannel, multus: {enabled: true}}\n",
 		"spec.storage":                         "  storage: {openebs: {basePath: /data}}\n",
-		"spec.dns.nodelocaldns":                "  dns: {nodelocaldns: {enabled: true}}\n",
 		"spec.monitoring":                      "  monitoring: {enabled: true}\n",
 	}
 	for _, w := range UnsupportedFields() {

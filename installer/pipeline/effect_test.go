@@ -75,6 +75,9 @@ const external = "type: external, external: {endpoints: ['https://192.0.2.71:237
 // withCalico has calico connect the pods.
 var withCalico = []string{"plugin: flannel", "plugin: calico", "flannel: {backend: vxlan}", "ippool: {blockSize: 26}, calico: {ipipMode: Never, vxlanMode: Never, vethMTU: 0}"}
 
+// withCache has a DNS cache on each node.
+var withCache = []string{"  extra: {hosts:", "    nodelocaldns: {enabled: true, externalZones: [{zones: [cached.local], nameservers: [192.0.2.57], cache: 35, rewrite: [name e.cached.local f.cached.local]}]}\n  extra: {hosts:"}
+
 // outside has the images come from a registry that exists already.
 var outside = []string{
 	", registry: [r1]", "", "type: registry, privateRegistry", "type: external, privateRegistry",
@@ -139,6 +142,12 @@ var changes = map[string][]string{
 	"spec.dns.dnsEtcHosts": {"git.site", "svn.site"}, "spec.dns.coredns.additionalConfigs": {"additionalConfigs: log", "additionalConfigs: any"}, "spec.dns.coredns.rewriteBlock": {"b.site", "x.site"},
 	"spec.dns.coredns.upstreamDNSServers": {"192.0.2.53", "192.0.2.55"}, "spec.dns.coredns.externalZones.zones": {"zones: [site.local]", "zones: [sites.local]"},
 	"spec.dns.coredns.externalZones.nameservers": {"192.0.2.54", "192.0.2.56"}, "spec.dns.coredns.externalZones.cache": {"cache: 33", "cache: 34"}, "spec.dns.coredns.externalZones.rewrite": {"d.site", "x.site"},
+	"spec.dns.nodelocaldns.enabled":                   append([]string{"enabled: true, ext", "enabled: false, ext"}, withCache...),
+	"spec.dns.nodelocaldns.externalZones.zones":       append([]string{"zones: [cached.local]", "zones: [cache.local]"}, withCache...),
+	"spec.dns.nodelocaldns.externalZones.nameservers": append([]string{"192.0.2.57", "192.0.2.58"}, withCache...),
+	"spec.dns.nodelocaldns.externalZones.cache":       append([]string{"cache: 35", "cache: 36"}, withCache...),
+	"spec.dns.nodelocaldns.externalZones.rewrite":     append([]string{"f.cached", "g.cached"}, withCache...),
+
 	"spec.addons.name": {"name: tools", "name: tool"}, "spec.addons.type": {"type: helm", "type: yaml", "charts.example", "charts.example/a.yaml", ", values: {colour: red}", ""},
 	"spec.addons.namespace": {"namespace: shop", "namespace: mall"}, "spec.addons.values": {"colour: red", "colour: blue"},
 	"spec.extra.resolves.address": {"192.0.2.65", "192.0.2.66"}, "spec.system.keep": {"keep: [swap]", "keep: [firewall]"},
@@ -162,7 +171,6 @@ var elsewhere = map[string]string{
 	"spec.network.version":         "the bundle",
 	"spec.runtime.version":         "the bundle",
 	"spec.registry.version":        "the bundle",
-	"spec.dns.nodelocaldns":        "the bundle",
 	"spec.loadBalancer":            "the plans of testdata/clusters and steps/loadbalancer",
 	"spec.roleGroups.loadbalancer": "the plans of testdata/clusters",
 	"spec.kubernetes.type":         "the bundle; installing refuses others",
@@ -255,7 +263,7 @@ var played = []string{
 	"registryd.install", "node.update-etc-hosts", "node.configure-kernel", "containerd.start",
 	"node.configure-chrony", "node.set-timezone", "node.update-resolv-conf",
 	"etcd.give-client-keys", "kubeadm.harden",
-	"kubernetes.label-nodes", "kubernetes.configure-coredns", "network.install-flannel", "network.install-calico",
+	"kubernetes.label-nodes", "kubernetes.configure-coredns", "kubernetes.install-dns-cache", "network.install-flannel", "network.install-calico",
 	"addon.install-tools-in-shop", "addon.install-tools-in-mall",
 }
 

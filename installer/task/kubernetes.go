@@ -10,6 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/steps/addon"
 	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/controlplane"
+	"github.com/mensylisir/kubexm/steps/dns"
 	"github.com/mensylisir/kubexm/steps/kubeadm"
 	"github.com/mensylisir/kubexm/steps/loadbalancer"
 	"github.com/mensylisir/kubexm/steps/network"
@@ -77,6 +78,13 @@ func InstallNetwork() plan.Task {
 		}}
 }
 
+// InstallDNSCache runs the DNS cache on each node. Its pods use the network of their host, so that
+// each node has it before the first pod that asks it.
+func InstallDNSCache() plan.Task {
+	return plan.Task{Name: "install-dns-cache", When: func(s plan.Scope) bool { return part.HasNodeCache(s.Want) },
+		Plan: func(s plan.Scope) plan.Fragment { return plan.On(s.Lead(), dns.Cache(s.Want)) }}
+}
+
 // JoinWorkers joins workers to a new or an existing cluster: the token is created on the lead,
 // the join runs on the targets.
 func JoinWorkers() plan.Task {
@@ -110,10 +118,13 @@ func Configure() plan.Task {
 		}
 		ss = append(ss, cluster.LabelNodes(s.Want, nodes(s)))
 		if s.Want.ConfiguresDNS() {
-			ss = append(ss, cluster.CoreDNS(s.Want))
+			ss = append(ss, dns.CoreDNS(s.Want))
 		}
 		plugin := network.Of(s.Want)
 		ss = append(append(ss, cluster.WaitReady(nodes(s), s.Away)), plugin.Wait...)
+		if part.HasNodeCache(s.Want) {
+			ss = append(ss, dns.WaitCache(s.Want))
+		}
 		return plan.Seq(plan.On(s.Lead(), ss...), plan.Par(plan.On(nodes(s), controlplane.RestrictFiles(s.Want)), plan.On(s.Role(manifest.RoleMaster), plugin.Tools...)))
 	}}
 }

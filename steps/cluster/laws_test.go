@@ -76,7 +76,6 @@ func TestRecordsOnHostsKeepTheirLaws(t *testing.T) {
 }
 
 func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
-	dns := with(t, "  dns: {dnsEtcHosts: \"192.0.2.50 git.site.local\"}\n")
 	small := with(t, "")
 	two := steptest.Cluster(t, strings.NewReplacer("192.0.2.11}", "192.0.2.11}\n    - {name: node2, address: 192.0.2.12}", "worker: [node1]", "worker: [node1, node2]").Replace(steptest.Small))
 	labelled := steptest.Cluster(t, strings.Replace(steptest.Small, "address: 192.0.2.11}", "address: 192.0.2.11, labels: {zone: a}, taints: [{key: only, value: db, effect: NoSchedule}]}", 1))
@@ -88,7 +87,6 @@ func TestStepsOfAClusterKeepTheirLaws(t *testing.T) {
 		"fetch-kubeconfig": {standing(small), cluster.FetchKubeconfig(small), true},
 		"record-applied":   {standing(small), cluster.Record(), true},
 		"keep-applied":     {recordedIn(t, standing(small)), cluster.WriteApplied(), true},
-		"coredns":          {standing(dns), cluster.CoreDNS(dns), true},
 		"sign-kubelets":    {standing(small), cluster.SignKubelets(small, small.Spec.Hosts), false},
 		"delete-node":      {standing(two), cluster.DeleteNode(two.Spec.Hosts[1]), false},
 		"delete-pods":      {standing(two), cluster.DeletePods(two.Spec.Hosts[1]), false},

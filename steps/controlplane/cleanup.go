@@ -20,7 +20,7 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	if err != nil {
 		return err
 	}
-	dirs, links, tables := []string{"/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni"}, []string{"cni0"}, []string{"filter", "nat", "mangle"}
+	dirs, links, tables := []string{"/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni"}, []string{"cni0", part.NodeCacheLink}, []string{"filter", "nat", "mangle"}
 	for _, n := range networks {
 		dirs, links, tables = append(dirs, n.Dirs...), append(links, n.Links...), append(tables, n.Tables...)
 	}

@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -15,6 +16,9 @@ func KubeletConfig(c *manifest.Cluster) (Object, error) {
 	o := Object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"cgroupDriver": k.Kubelet.CgroupDriver, "maxPods": k.MaxPods, "podPidsLimit": k.PodPidsLimit,
+	}
+	if part.HasNodeCache(c) {
+		o["clusterDNS"] = []string{part.NodeCacheAddress}
 	}
 	if gates := knownGates(c); len(gates) > 0 {
 		o["featureGates"] = gates

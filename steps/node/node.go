@@ -89,7 +89,7 @@ func modules(c *manifest.Cluster) []string {
 	if c.Spec.Kubernetes.KubeProxy.Mode == "ipvs" {
 		m = append(m, "ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh")
 	}
-	return append(m, part.NetworkOf(c).Modules...)
+	return slices.Concat(m, part.NetworkOf(c).Modules, part.NodeCacheModules(c))
 }
 
 // kernel returns the live settings first, then the files for the next boot. In the other

@@ -55,6 +55,9 @@ func checkModules(_ context.Context, h *steps.Host, o Options) (steps.Findings, 
 	if slices.ContainsFunc(absent, func(m string) bool { return strings.HasPrefix(m, "ip_vs") }) {
 		advice += "; or set spec.kubernetes.kubeProxy.mode to iptables"
 	}
+	if slices.ContainsFunc(part.NodeCacheModules(h.Cluster), func(m string) bool { return slices.Contains(absent, m) }) {
+		advice += "; or set spec.dns.nodelocaldns.enabled to false"
+	}
 	if n := part.NetworkOf(h.Cluster); n.Advice != "" && slices.ContainsFunc(n.Modules, func(m string) bool { return slices.Contains(absent, m) }) {
 		advice += "; or " + n.Advice
 	}

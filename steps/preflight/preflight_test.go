@@ -114,6 +114,7 @@ func hold(t *testing.T, check string, rows map[string]row) {
 func TestPorts(t *testing.T) {
 	const apiserver = `tcp LISTEN 0 128 0.0.0.0:6443 0.0.0.0:* users:(("haproxy",pid=7,fd=3))`
 	const kubelet = `tcp LISTEN 0 128 [::]:10250 [::]:* users:(("kubelet",pid=8,fd=3))`
+	const cache = "  dns: {nodelocaldns: {enabled: true}}\n"
 	hold(t, "ports", map[string]row{
 		"none taken":                  {host: "m1"},
 		"the API server's":            {host: "m1", before: listening(apiserver), want: []string{"error: port 6443, which kube-apiserver needs, is taken by haproxy (process 7)"}},
@@ -130,6 +131,13 @@ func TestPorts(t *testing.T) {
 			listening(strings.Replace(kubelet, "kubelet\"", "other\"", 1))(s)
 			prepared(s)
 		}, want: []string{"error: port 10250, which kubelet needs, is taken by other (process 8)"}},
+		"the DNS cache's": {
+			host: "w1", spec: cache, before: listening(`udp UNCONN 0 0 0.0.0.0:53 0.0.0.0:* users:(("dnsmasq",pid=9,fd=3))`, `tcp LISTEN 0 128 0.0.0.0:53 0.0.0.0:* users:(("dnsmasq",pid=9,fd=4))`),
+			want: []string{"error: port 53 of 169.254.20.10, which the DNS cache needs, is taken by dnsmasq (process 9) on 0.0.0.0"},
+		},
+		"the DNS cache's, on an address of its own": {host: "w1", spec: cache, before: listening("udp UNCONN 0 0 127.0.0.53:53 0.0.0.0:*", "tcp LISTEN 0 128 192.0.2.21:9253 0.0.0.0:*")},
+		"the DNS cache's, on a registry host":       {host: "r1", spec: cache, before: listening("tcp LISTEN 0 128 0.0.0.0:53 0.0.0.0:*")},
+		"without a DNS cache":                       {host: "w1", before: listening("tcp LISTEN 0 128 0.0.0.0:53 0.0.0.0:*")},
 		"of this cluster's own": {host: "m1", before: func(s *conntest.Sim) {
 			listening(apiserver, kubelet)(s)
 			ours(s)

@@ -66,7 +66,33 @@ func checkPorts(ctx context.Context, h *steps.Host, _ Options) (steps.Findings, 
 		})
 		delete(want, p.Port)
 	}
-	return out, nil
+	return append(out, takenFromCache(h)...), nil
+}
+
+// takenFromCache finds programs that listen on all addresses at a port of the DNS cache, which
+// listens on an address of its own. A name server on another address is none of them.
+func takenFromCache(h *steps.Host) steps.Findings {
+	if !part.HasNodeCache(h.Cluster) || !node(h) {
+		return nil
+	}
+	var out steps.Findings
+	seen := map[uint16]bool{}
+	for _, p := range h.Facts.Ports {
+		at, ok := part.NodeCachePorts()[p.Port]
+		if !ok || seen[p.Port] || p.Proto != "tcp" && p.Port != 53 || !p.Address.IsUnspecified() && p.Address.Unmap().String() != at {
+			continue
+		}
+		seen[p.Port] = true
+		by := "an unknown process"
+		if p.Process != "" {
+			by = fmt.Sprintf("%s (process %d)", p.Process, p.PID)
+		}
+		out = append(out, steps.Finding{
+			What:   fmt.Sprintf("port %d of %s, which the DNS cache needs, is taken by %s on %s", p.Port, at, by, p.Address),
+			Advice: "have it listen on certain addresses only, or stop it, or set spec.dns.nodelocaldns.enabled to false",
+		})
+	}
+	return out
 }
 
 // checkExisting finds files and processes of a Kubernetes that is not this cluster's.

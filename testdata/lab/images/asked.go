@@ -14,6 +14,11 @@ var askedFor = []recipe{
 		files: map[string]string{"kube-vip": "/kube-vip"}, entrypoint: []string{"/kube-vip"}, base: true,
 	},
 	{
+		repository: "registry.k8s.io/dns/k8s-dns-node-cache", tag: "{bare}", component: "node-local-dns",
+		files: map[string]string{"node-coredns": "/coredns"}, entrypoint: []string{"/node-cache"}, base: true,
+		scripts: map[string]string{"/node-cache": nodeCache},
+	},
+	{
 		repository: "docker.io/calico/node", tag: "{version}", component: "calico",
 		files: map[string]string{"calico-node": "/usr/bin/calico-node"}, entrypoint: []string{"start_runit"}, base: true,
 		// Upstream's starts the same programs by runit, and BIRD.

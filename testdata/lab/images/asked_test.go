@@ -21,7 +21,7 @@ func TestAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for reference, want := range map[string]int{"ghcr.io/kube-vip/kube-vip:v1.2.3": 1, "ghcr.io/kube-vip/kube-vip:v1.0.0": 0, "docker.io/calico/node:v3.28.5": 1, "registry.k8s.io/pause:3.10": 0} {
+	for reference, want := range map[string]int{"ghcr.io/kube-vip/kube-vip:v1.2.3": 1, "ghcr.io/kube-vip/kube-vip:v1.0.0": 0, "docker.io/calico/node:v3.28.5": 1, "registry.k8s.io/dns/k8s-dns-node-cache:1.25.0": 1, "registry.k8s.io/pause:3.10": 0} {
 		got, err := AskedFor(rows, []string{"docker.io/library/other:1", reference})
 		if err != nil || len(got) != want {
 			t.Errorf("%s: %+v, %v", reference, got, err)

@@ -1,11 +1,11 @@
-package cluster_test
+package dns_test
 
 import (
 	"flag"
 	"strings"
 	"testing"
 
-	"github.com/mensylisir/kubexm/steps/cluster"
+	"github.com/mensylisir/kubexm/steps/dns"
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
@@ -39,13 +39,13 @@ const kubeadms = `.:53 {
 `
 
 func TestCorefileWithoutBlocksIsKubeadms(t *testing.T) {
-	if got := cluster.Corefile(steptest.Cluster(t, steptest.Small)); got != kubeadms {
+	if got := dns.Corefile(steptest.Cluster(t, steptest.Small)); got != kubeadms {
 		t.Errorf("got\n%s", got)
 	}
 }
 
 func TestCorefileWithEachBlock(t *testing.T) {
-	for name, dns := range map[string]string{
+	for name, settings := range map[string]string{
 		"hosts":      "dnsEtcHosts: \"192.0.2.50 git.site.local git\\n# a comment\\n\\n192.0.2.51 db.site.local\\n\"",
 		"additional": "coredns: {additionalConfigs: \"log\\ntemplate ANY AAAA {\\n    rcode NOERROR\\n}\\n\"}",
 		"rewrite":    "coredns: {rewriteBlock: \"rewrite stop {\\n    name regex (.*)\\\\.old\\\\.local {1}.new.local\\n    answer auto\\n}\\n\"}",
@@ -54,7 +54,7 @@ func TestCorefileWithEachBlock(t *testing.T) {
 			" {zones: [quick.local], nameservers: ['192.0.2.54:5353', 'fd00::53'], cache: 0}]}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := cluster.Corefile(steptest.Cluster(t, steptest.Small+"  dns: {"+dns+"}\n"))
+			got := dns.Corefile(steptest.Cluster(t, steptest.Small+"  dns: {"+settings+"}\n"))
 			steptest.Golden(t, *update, "corefile-"+name, got)
 			depth := 0
 			for line := range strings.Lines(got) {
