@@ -5,6 +5,7 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/cluster"
 	"github.com/mensylisir/kubexm/steps/loadbalancer"
@@ -50,7 +51,7 @@ func PrepareNodes() plan.Task {
 			packages,
 			plan.Par(
 				plan.On(s.Hosts(), ofSite(c)...),
-				plan.On(nodes(s), node.Kernel(c)),
+				plan.On(nodes(s), append(ofNetwork(c, node.LeaveInterfaces), node.Kernel(c))...),
 				plan.On(s.Hosts(), node.RaiseLimits()),
 			),
 		)
@@ -70,6 +71,14 @@ func ofSite(c *manifest.Cluster) []steps.Step {
 		out = append(out, node.AddResolvers(c))
 	}
 	return out
+}
+
+// ofNetwork returns a step for a pod network whose interfaces NetworkManager must leave alone.
+func ofNetwork(c *manifest.Cluster, step func(*manifest.Cluster) steps.Step) []steps.Step {
+	if len(part.NetworkOf(c).Unmanaged) == 0 {
+		return nil
+	}
+	return []steps.Step{step(c)}
 }
 
 // RestoreNodes is the inverse of PrepareNodes. It undoes what is in a host's record, even if
@@ -103,7 +112,7 @@ func restore(s plan.Scope, last ...steps.Step) plan.Fragment {
 	}
 	return plan.Seq(
 		plan.Par(
-			plan.On(nodes(s), node.ResetKernel(c)),
+			plan.On(nodes(s), append(ofNetwork(c, node.ManageInterfaces), node.ResetKernel(c))...),
 			plan.On(s.Hosts(), node.RemoveResolvers(c), node.RestoreTimezone(c), node.RestoreTime(c)),
 			plan.On(s.Hosts(), node.RestoreLimits()),
 		),

@@ -17,12 +17,18 @@ type Network struct {
 	Advice               string   // advice if the kernel has no such module
 	Dirs                 []string // directories on a node, in addition to those of every plugin; each node of the plugin has the first
 	Links                []string // network interfaces on a node
+	Unmanaged            []string // patterns of interfaces that NetworkManager must leave alone
 	Chains               []string // prefixes of iptables chains
 	Comments             []string // prefixes of the comments of its rules in chains of the kernel
 	Tables               []string // iptables tables with such chains, besides filter, nat and mangle
 	Sets                 []string // prefixes of IP sets
 	Routes               string   // routing protocol of its routes, by number (ip-route(8)); "" without any that stay
-	Ports                []Port
+	// PodRoutes is the routing protocol of routes to pods that a program of the plugin adds which a site
+	// may run itself. "" without such a program.
+	PodRoutes string
+	// Tunnels are network interfaces of a kernel module, on which the plugin has addresses of pods.
+	Tunnels []string
+	Ports   []Port
 
 	of func(*Network, manifest.Network) // adds values that depend on the plugin's settings; may be nil
 }
@@ -68,8 +74,11 @@ func networks() []Network {
 			AdditionalComponents: []string{"calicoctl"},
 			Images:               []string{"calico/cni", "calico/node", "calico/kube-controllers"},
 			Dirs:                 []string{"/var/lib/calico", "/run/calico", "/run/nodeagent", "/var/log/calico"},
-			Links:                []string{"vxlan.calico", "vxlan-v6.calico"}, Chains: []string{"cali-"}, Comments: []string{"cali:"}, Tables: []string{"raw"},
-			Sets: []string{"cali40", "cali60"}, Routes: "80",
+			Links:                []string{"vxlan.calico", "vxlan-v6.calico"},
+			// https://docs.tigera.io/calico/latest/operations/troubleshoot/troubleshooting#configure-networkmanager
+			Unmanaged: []string{"cali*", "tunl*", "vxlan.calico", "vxlan-v6.calico"},
+			Chains:    []string{"cali-"}, Comments: []string{"cali:"}, Tables: []string{"raw"},
+			Sets: []string{"cali40", "cali60"}, Routes: "80", PodRoutes: "bird", Tunnels: []string{"tunl0"},
 			Ports: []Port{{9099, "calico", "", []Group{Nodes}, nil}}, // health, on the loopback address
 			of:    ofCalico,
 		},

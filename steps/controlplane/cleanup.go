@@ -43,7 +43,7 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	}
 	errs = append(errs, clearSets(ctx, h, networks))
 	for _, n := range networks {
-		errs = append(errs, clearRoutes(ctx, h, n))
+		errs = append(errs, clearRoutes(ctx, h, n), clearPodRanges(ctx, h, n))
 	}
 	for _, family := range []string{"ip", "ip6"} { // of kube-proxy in mode nftables
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "delete", "table", family, "kube-proxy"}, OK: []int{1, 127}}) // 1: it does not exist
@@ -84,6 +84,29 @@ func clearRoutes(ctx context.Context, h *steps.Host, n part.Network) error {
 	for _, family := range []string{"-4", "-6"} {
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", family, "route", "flush", "table", "main", "proto", n.Routes}, OK: []int{1, 2}}) // 1, 2: there is none, or no such family
 		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// clearPodRanges deletes routes to pods of a program that a site may run itself, and addresses of
+// pods on interfaces that are not the plugin's alone. Those outside of the pods' ranges stay.
+func clearPodRanges(ctx context.Context, h *steps.Host, n part.Network) error {
+	var errs []error
+	run := func(argv ...string) {
+		_, err := h.Run(ctx, runner.Cmd{Argv: argv, OK: []int{1, 2}}) // 1, 2: there is none, no such interface, or no such family
+		errs = append(errs, err)
+	}
+	for _, r := range h.Cluster.Spec.Network.KubePodsCIDR {
+		family := "-4"
+		if strings.Contains(r, ":") {
+			family = "-6"
+		}
+		if n.PodRoutes != "" {
+			run("ip", family, "route", "flush", "table", "main", "root", r, "proto", n.PodRoutes)
+		}
+		for _, link := range n.Tunnels {
+			run("ip", family, "address", "flush", "dev", link, "to", r)
+		}
 	}
 	return errors.Join(errs...)
 }

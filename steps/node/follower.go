@@ -15,9 +15,16 @@ type Follower struct {
 	Name string // "systemd-resolved.service"
 	// Reload reloads the unit instead of restarting it.
 	Reload bool
+	// Of is what the files are about, if several steps have files of the unit.
+	Of string
 }
 
-func (f Follower) String() string { return "unit " + f.Name + " with its files" }
+func (f Follower) String() string {
+	if f.Of != "" {
+		return "unit " + f.Name + " with its files about " + f.Of
+	}
+	return "unit " + f.Name + " with its files"
+}
 
 // Want restarts the unit if a file before it changed.
 func (f Follower) Want(ctx context.Context, h *steps.Host, changed bool) (*op.Change, error) {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestHostsFurnishedEmulated(t *testing.T) {
 		"resolvectl dns | sed -n 's/^Global: //p'":        s.Gateway(),
 		"resolvectl dns eth0 | sed 's/.*: //'":            s.Elsewhere().Address,
 		"ls /etc/systemd/resolved.conf.d 2>&1 | cat":      "kubexm.conf",
-		"ls /etc/NetworkManager/conf.d 2>/dev/null | cat": "",
+		"ls /etc/NetworkManager/conf.d 2>/dev/null | cat": "90-kubexm-pod-network.conf",
 	}
 	t.Run("systemd-resolved", func(t *testing.T) { s.preparedAndRestored(t, config, resolved) })
 
@@ -40,11 +41,16 @@ func TestHostsFurnishedEmulated(t *testing.T) {
 		until grep -q nameserver /etc/resolv.conf; do test $SECONDS -lt 120 || exit 1; sleep 1; done`)
 	managed := map[string]string{
 		"grep ^nameserver /etc/resolv.conf":                                      "nameserver " + s.Gateway() + "\nnameserver " + s.Elsewhere().Address,
-		"ls /etc/NetworkManager/conf.d":                                          "90-kubexm.conf",
+		"ls /etc/NetworkManager/conf.d":                                          "90-kubexm-pod-network.conf\n90-kubexm.conf",
 		"ls /etc/systemd/resolved.conf.d 2>/dev/null | cat":                      "",
 		"test -f /etc/resolv.conf && ! test -L /etc/resolv.conf && echo its own": "its own",
 	}
 	t.Run("NetworkManager", func(t *testing.T) { s.preparedAndRestored(t, config, managed) })
+}
+
+// device has NetworkManager look at an interface of that name, and tells what it makes of it.
+func device(name string) string {
+	return fmt.Sprintf("ip link add %[1]s type dummy; ip link set %[1]s up; ip addr add 192.0.2.9/32 dev %[1]s; sleep 5; nmcli -g GENERAL.STATE device show %[1]s; ip link delete %[1]s", name)
 }
 
 // preparedAndRestored makes the host ready, holds it to that before and after a restart,
@@ -68,6 +74,7 @@ func (s *labSite) preparedAndRestored(t *testing.T, config string, more map[stri
 		"firewall-cmd --list-ports":                        "8443/tcp",
 		"timedatectl show-timesync -p SystemNTPServers":    "SystemNTPServers=",
 		"systemctl is-enabled firewalld systemd-timesyncd": "enabled\nenabled",
+		device("cali0"): "100 (connected (externally))",
 	} {
 		if got := s.on(t, "h1", what); got != want {
 			t.Errorf("given back: %s: %q, want %q", what, got, want)
@@ -80,6 +87,8 @@ func (s *labSite) preparedAndRestored(t *testing.T, config string, more map[stri
 func (s *labSite) getsAlong(t *testing.T, more map[string]string) {
 	t.Helper()
 	for _, all := range []map[string]string{more, {
+		device("cali0"):                                        "10 (unmanaged)",
+		device("other0"):                                       "100 (connected (externally))",
 		"swapon --show=NAME --noheadings":                      "",
 		"systemctl is-active firewalld || true":                "inactive",
 		"systemctl is-enabled firewalld || true":               "disabled",

@@ -1,0 +1,45 @@
+package kubeadm_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mensylisir/kubexm/steps/connector"
+	"github.com/mensylisir/kubexm/steps/kubeadm"
+	"github.com/mensylisir/kubexm/steps/steptest"
+)
+
+// TestNetworkIsRemoved: a reset takes away interfaces, and of what a site may have itself, routes of
+// BIRD and addresses of a tunnel, those of pods alone.
+func TestNetworkIsRemoved(t *testing.T) {
+	for plugin, want := range map[string][]string{
+		"calico": {
+			"ip link delete cni0", "ip link delete nodelocaldns", "ip link delete vxlan.calico", "ip link delete vxlan-v6.calico", "ip link delete kube-ipvs0",
+			"ip -4 route flush table main proto 80", "ip -6 route flush table main proto 80",
+			"ip -4 route flush table main root 10.233.64.0/18 proto bird", "ip -4 address flush dev tunl0 to 10.233.64.0/18",
+		},
+		"flannel": {
+			"ip link delete cni0", "ip link delete nodelocaldns", "ip link delete flannel.1", "ip link delete flannel-v6.1",
+			"ip link delete flannel-wg", "ip link delete flannel-wg-v6", "ip link delete kube-ipvs0",
+		},
+	} {
+		t.Run(plugin, func(t *testing.T) {
+			c := steptest.Cluster(t, strings.Replace(steptest.Small, "plugin: flannel", "plugin: "+plugin, 1))
+			_, sims := steptest.ExistingKubeWith(t, c)
+			s := sims["node1"]
+			var called []string
+			s.HandleProgram("ip", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+				called = append(called, strings.Join(c.Argv, " "))
+				return connector.Result{Exit: 1}, true // nothing is there
+			})
+			step := kubeadm.ResetMaster()
+			if err := step.Run(t.Context(), steptest.Case{Cluster: c}.NewHost(t, s, step)); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(called, want) {
+				t.Errorf("%q\nwant %q", called, want)
+			}
+		})
+	}
+}
