@@ -46,6 +46,19 @@ func HasNodeCache(c *manifest.Cluster) bool {
 	return on != nil && *on
 }
 
+// UnreachableMetric is the metric of the routes of Unreachable: any other route comes before.
+const UnreachableMetric = "4278198272"
+
+// Unreachable returns the ranges to which a node without another route sends nothing. A node's DNS
+// cache asks the pods of CoreDNS as soon as kube-proxy knows them, at a boot before the node has
+// routes to pods, and the packets would leave by the default route.
+func Unreachable(c *manifest.Cluster) []string {
+	if !HasNodeCache(c) || !NetworkOf(c).Supported { // the routes of another pod network are not known
+		return nil
+	}
+	return c.Spec.Network.KubePodsCIDR
+}
+
 // ClusterDNS returns the address of the Service of CoreDNS: the tenth of the first range of
 // Services, as kubeadm assigns it (GetDNSIP in cmd/kubeadm/app/constants/constants.go). It is ""
 // without a valid range.

@@ -45,6 +45,10 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	for _, n := range networks {
 		errs = append(errs, clearRoutes(ctx, h, n), clearPodRanges(ctx, h, n))
 	}
+	for _, r := range part.Unreachable(h.Cluster) { // nothing sends to pods any more
+		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", IPFamily(r), "route", "delete", "unreachable", r, "metric", part.UnreachableMetric, "proto", "kernel"}, OK: []int{1, 2}}) // 1, 2: it does not exist
+		errs = append(errs, err)
+	}
 	for _, family := range []string{"ip", "ip6"} { // of kube-proxy in mode nftables
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"nft", "delete", "table", family, "kube-proxy"}, OK: []int{1, 127}}) // 1: it does not exist
 		errs = append(errs, err)
@@ -88,6 +92,14 @@ func clearRoutes(ctx context.Context, h *steps.Host, n part.Network) error {
 	return errors.Join(errs...)
 }
 
+// IPFamily returns the flag of the command ip for the IP family of an address or a range.
+func IPFamily(address string) string {
+	if strings.Contains(address, ":") {
+		return "-6"
+	}
+	return "-4"
+}
+
 // clearPodRanges deletes routes to pods of a program that a site may run itself, and addresses of
 // pods on interfaces that are not the plugin's alone. Those outside of the pods' ranges stay.
 func clearPodRanges(ctx context.Context, h *steps.Host, n part.Network) error {
@@ -97,10 +109,7 @@ func clearPodRanges(ctx context.Context, h *steps.Host, n part.Network) error {
 		errs = append(errs, err)
 	}
 	for _, r := range h.Cluster.Spec.Network.KubePodsCIDR {
-		family := "-4"
-		if strings.Contains(r, ":") {
-			family = "-6"
-		}
+		family := IPFamily(r)
 		if n.PodRoutes != "" {
 			run("ip", family, "route", "flush", "table", "main", "root", r, "proto", n.PodRoutes)
 		}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/controlplane"
 	"github.com/mensylisir/kubexm/steps/op"
 	"github.com/mensylisir/kubexm/steps/runner"
 )
@@ -24,10 +26,21 @@ func resources() []op.Resource {
 		op.Dir{Path: "/usr/libexec/kubernetes", Own: true}, // the kubelet creates its plugin folder in it
 		op.File{Path: "/etc/systemd/system/kubelet.service", Attr: runner.Attr{Mode: 0o600, Owner: "root", Group: "root"}, Body: func(_ context.Context, h *steps.Host) ([]byte, error) {
 			unit, err := files.ReadFile("templates/kubelet.service")
+			unit = bytes.ReplaceAll(unit, []byte("UNREACHABLE"), []byte(unreachable(h.Cluster)))
 			return bytes.ReplaceAll(unit, []byte("RUNTIME"), []byte(part.RuntimeOf(h.Cluster).Unit)), err
 		}},
 		op.Unit{Name: "kubelet.service", Idle: true}, // kubeadm starts it, once it has a configuration
 	)
+}
+
+// unreachable returns the lines of the kubelet's unit that add routes. Their protocol is the kernel's,
+// whose routes BIRD does not learn.
+func unreachable(c *manifest.Cluster) string {
+	var b strings.Builder
+	for _, r := range part.Unreachable(c) {
+		b.WriteString("ExecStartPre=-/sbin/ip " + controlplane.IPFamily(r) + " route replace unreachable " + r + " metric " + part.UnreachableMetric + " proto kernel\n")
+	}
+	return b.String()
 }
 
 // Install installs kubeadm, kubelet and kubectl, and the kubelet's unit, on a node.

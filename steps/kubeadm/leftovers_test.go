@@ -13,7 +13,7 @@ import (
 // TestNetworkIsRemoved: a reset takes away interfaces, and of what a site may have itself, routes of
 // BIRD and addresses of a tunnel, those of pods alone.
 func TestNetworkIsRemoved(t *testing.T) {
-	for plugin, want := range map[string][]string{
+	for network, want := range map[string][]string{
 		"calico": {
 			"ip link delete cni0", "ip link delete nodelocaldns", "ip link delete vxlan.calico", "ip link delete vxlan-v6.calico", "ip link delete kube-ipvs0",
 			"ip -4 route flush table main proto 80", "ip -6 route flush table main proto 80",
@@ -23,9 +23,14 @@ func TestNetworkIsRemoved(t *testing.T) {
 			"ip link delete cni0", "ip link delete nodelocaldns", "ip link delete flannel.1", "ip link delete flannel-v6.1",
 			"ip link delete flannel-wg", "ip link delete flannel-wg-v6", "ip link delete kube-ipvs0",
 		},
+		"flannel}\n  dns: {nodelocaldns: {enabled: true}": {
+			"ip link delete cni0", "ip link delete nodelocaldns", "ip link delete flannel.1", "ip link delete flannel-v6.1",
+			"ip link delete flannel-wg", "ip link delete flannel-wg-v6", "ip link delete kube-ipvs0",
+			"ip -4 route delete unreachable 10.233.64.0/18 metric 4278198272 proto kernel",
+		},
 	} {
-		t.Run(plugin, func(t *testing.T) {
-			c := steptest.Cluster(t, strings.Replace(steptest.Small, "plugin: flannel", "plugin: "+plugin, 1))
+		t.Run(network, func(t *testing.T) {
+			c := steptest.Cluster(t, strings.Replace(steptest.Small, "plugin: flannel", "plugin: "+network, 1))
 			_, sims := steptest.ExistingKubeWith(t, c)
 			s := sims["node1"]
 			var called []string
@@ -41,5 +46,24 @@ func TestNetworkIsRemoved(t *testing.T) {
 				t.Errorf("%q\nwant %q", called, want)
 			}
 		})
+	}
+}
+
+// TestPodsAreUnreachable: the kubelet's unit adds the route where something asks pods at a boot.
+func TestPodsAreUnreachable(t *testing.T) {
+	for more, want := range map[string]string{
+		"": "",
+		"  dns: {nodelocaldns: {enabled: true}}\n": "ExecStartPre=-/sbin/ip -4 route replace unreachable 10.233.64.0/18 metric 4278198272 proto kernel\n",
+	} {
+		c := steptest.Cluster(t, steptest.Small+more)
+		s := steptest.Case{Cluster: c}.Sim(t)
+		step := kubeadm.Install()
+		if err := step.Run(t.Context(), steptest.Case{Cluster: c}.NewHost(t, s, step)); err != nil {
+			t.Fatal(err)
+		}
+		unit := s.Read("/etc/systemd/system/kubelet.service")
+		if !strings.Contains(unit, "[Service]\n"+want+"ExecStart=/usr/local/bin/kubelet ") {
+			t.Errorf("%q: %s", more, unit)
+		}
 	}
 }
