@@ -63,6 +63,7 @@ var kubexm = house{
 		"steps/kubectl":                 {"steps", "steps/op", "steps/runner"},
 		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...),              // it speaks to what runs, as its admin
 		"steps/loadbalancer":            append([]string{"steps/controlplane", "steps/kubectl", "steps/pki"}, domain...), // the cluster's CA signs what it checks servers with, and kube-vip starts with the control plane
+		"steps/dns":                     append([]string{"steps/kubectl"}, domain...),                                    // it applies a manifest
 		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                                    // it applies a manifest
 		"steps/node":                    append([]string{"steps/controlplane", "steps/packages"}, domain...),             // a name means something else on a master that has joined
 		"steps/packages":                {"steps", "steps/op", "steps/runner"},
@@ -145,7 +146,7 @@ var kubexm = house{
 		"installer/state": {"steps", "steps/cluster", "steps/controlplane", "steps/kubeadm", "manifest", "manifest/part", "manifest/durable"},
 		// A task says which steps, where, in what order. It cannot reach anything to
 		// write a step of its own with.
-		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/controlplane", "steps/etcd", "steps/gate", "steps/kubeadm", "steps/loadbalancer", "steps/network",
+		"installer/task": {"steps", "steps/addon", "steps/cluster", "steps/controlplane", "steps/dns", "steps/etcd", "steps/gate", "steps/kubeadm", "steps/loadbalancer", "steps/network",
 			"steps/node", "steps/preflight", "steps/registryd", "steps/runtime", "steps/runtime/cri", "manifest", "manifest/part"},
 		"steps/connector":          {"manifest"},
 		"steps/connector/conntest": nil,

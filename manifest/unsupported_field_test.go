@@ -137,7 +137,6 @@ func TestEachWaitingFieldIsRefused(t *testing.T) {
 		"spec.etcd.backupDir":                  "  etcd: {backupDir: /backups}\n",
 		"spec.etcd.backupPeriodHours":          "  etcd: {backupPeriodHours: 24}\n",
 		"spec.etcd.keepBackupNumber":           "  etcd: {keepBackupNumber: 5}\n",
-		"spec.network.multus":                  "  network: {plugin: flannel, multus: {enabled: true}}\n",
 		"spec.storage":                         "  storage: {openebs: {basePath: /data}}\n",
 		"spec.monitoring":                      "  monitoring: {enabled: true}\n",
 	}

@@ -9,6 +9,7 @@ func (d *config) validate(c *Cluster) {
 	d.validateEtcd(c)
 	d.validateRanges(c)
 	d.directAddress(c)
+	d.validateMultus(c)
 	d.validateDNS(c)
 	d.validateKubernetes(c)
 	d.validateRuntime(c)

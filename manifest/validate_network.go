@@ -34,6 +34,15 @@ func (d *config) validateRanges(c *Cluster) {
 	d.addressesOutside(c, pods, services)
 }
 
+// validateMultus checks that there is a pod network that kubexm installs: multus takes up its
+// configuration, and a run waits for that.
+func (d *config) validateMultus(c *Cluster) {
+	if n := c.Spec.Network; n.Multus.Enabled && n.Plugin == "none" {
+		d.Fail("spec.network.multus.enabled", "choose a plugin in spec.network.plugin, or install multus after your own pod network, as an add-on",
+			"multus needs the configuration of a pod network, but spec.network.plugin is none")
+	}
+}
+
 // families describes the IP families of ranges.
 func families(rs []netip.Prefix) string {
 	four := slices.ContainsFunc(rs, func(p netip.Prefix) bool { return p.Addr().Is4() })

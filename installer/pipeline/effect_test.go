@@ -130,6 +130,7 @@ var changes = map[string][]string{
 	"spec.network.calico.ipipMode":    append([]string{"ipipMode: Never", "ipipMode: Always"}, withCalico...),
 	"spec.network.calico.vxlanMode":   append([]string{"vxlanMode: Never", "vxlanMode: Always"}, withCalico...),
 	"spec.network.calico.vethMTU":     append([]string{"vethMTU: 0", "vethMTU: 1400"}, withCalico...),
+	"spec.network.multus.enabled":     {"multus: {enabled: false}", "multus: {enabled: true}", "flannel: {backend: vxlan}", "flannel: {backend: vxlan}, multus: {enabled: false}"},
 	"spec.registry.privateRegistry":   {"images.site.local", "images.site.local:5000"},
 	"spec.registry.namespaceOverride": {"Override: one", "Override: two"}, "spec.registry.registryDataDir": {"/mnt/registry", "/data/registry"},
 
@@ -167,7 +168,6 @@ var elsewhere = map[string]string{
 	"spec.addons.source":           "the bundle",
 	"spec.addons.version":          "the bundle",
 	"spec.storage":                 "the bundle",
-	"spec.network.multus":          "the bundle",
 	"spec.network.version":         "the bundle",
 	"spec.runtime.version":         "the bundle",
 	"spec.registry.version":        "the bundle",
@@ -263,7 +263,7 @@ var played = []string{
 	"registryd.install", "node.update-etc-hosts", "node.configure-kernel", "containerd.start",
 	"node.configure-chrony", "node.set-timezone", "node.update-resolv-conf",
 	"etcd.give-client-keys", "kubeadm.harden",
-	"kubernetes.label-nodes", "kubernetes.configure-coredns", "kubernetes.install-dns-cache", "network.install-flannel", "network.install-calico",
+	"kubernetes.label-nodes", "kubernetes.configure-coredns", "kubernetes.install-dns-cache", "network.install-flannel", "network.install-calico", "network.install-multus",
 	"addon.install-tools-in-shop", "addon.install-tools-in-mall",
 }
 
@@ -339,7 +339,7 @@ func made(t *testing.T, config, work string, play []string) string {
 			fmt.Fprintf(&out, "%s %s\n%s\n", name, h.Name, text)
 		}
 	}
-	if len(ran) < len(play)-5 { // with one pod network or none, and without keys for a store or an add-on of that name
+	if len(ran) < len(play)-7 { // with one pod network or none, and without keys for a store, an add-on of that name, a DNS cache or multus
 		t.Errorf("ran %v", ran)
 	}
 	for _, h := range c.Spec.Hosts {

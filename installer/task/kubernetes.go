@@ -122,6 +122,9 @@ func Configure() plan.Task {
 		}
 		plugin := network.Of(s.Want)
 		ss = append(append(ss, cluster.WaitReady(nodes(s), s.Away)), plugin.Wait...)
+		if part.HasMultus(s.Want) { // it takes up the configuration that the plugin has written on each node
+			ss = append(ss, network.Multus(), network.WaitMultus())
+		}
 		if part.HasNodeCache(s.Want) {
 			ss = append(ss, dns.WaitCache(s.Want))
 		}

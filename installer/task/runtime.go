@@ -112,6 +112,9 @@ func imageNames(c *manifest.Cluster) []string {
 	if part.EndpointOf(c).Front == part.KubeVIPFront {
 		names = append(names, "kube-vip")
 	}
+	if part.HasMultus(c) {
+		names = append(names, part.Multus)
+	}
 	if part.HasNodeCache(c) {
 		names = append(names, part.NodeCache)
 	}

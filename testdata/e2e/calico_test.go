@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -49,6 +50,42 @@ func TestCalico(t *testing.T) {
 	s.smoke(t)
 
 	s.deleted(t, left)
+	s.asBefore(t, before)
+}
+
+// TestCalicoByBGP makes a cluster whose nodes exchange routes to pods by BGP, by Debian's BIRD, and takes
+// it away.
+func TestCalicoByBGP(t *testing.T) {
+	if os.Getenv("KUBEXM_NETWORK") != "calico-bgp" {
+		t.Skip("KUBEXM_NETWORK=calico-bgp runs it")
+	}
+	s, config := newScenarioSite(t, 3, "calico-bgp.yaml")
+	s.Inside(netip.MustParsePrefix("10.203.0.0/16")) // pods' packets are between hosts as they are
+	s.masters = []string{"h1"}
+	before := s.inventories(t)
+
+	said(t, s.install(t, config), 0, "create of cluster site: done")
+	said(t, s.install(t, config), 0, "0 steps ran")
+	s.smoke(t)
+	for _, pod := range strings.Fields(s.kubectl(t, "-n", "kube-system", "get", "pods", "-l", "k8s-app=calico-node", "-o", `jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}`)) {
+		if said := s.kubectl(t, "-n", "kube-system", "exec", pod, "-c", "calico-node", "--", "birdcl", "-s", "/var/run/calico/bird.ctl", "show", "protocols"); strings.Count(said, "Established") != 2 {
+			t.Errorf("%s does not exchange routes with both other nodes:\n%s", pod, said)
+		}
+	}
+	for _, pod := range strings.Fields(s.kubectl(t, "get", "pods", "-l", "app=smoke", "-o", `jsonpath={range .items[*]}{.status.podIP},{.spec.nodeName}{"\n"}{end}`)) {
+		address, node, _ := strings.Cut(pod, ",")
+		for _, h := range []string{"h1", "h2", "h3"} {
+			if h == node {
+				continue
+			}
+			if route := s.on(t, h, "ip route get "+address); !strings.Contains(route, " via "+s.address(t, node)+" dev eth0 ") {
+				t.Errorf("%s reaches the pod %s on %s by %s", h, address, node, route)
+			}
+		}
+	}
+	s.on(t, "h3", "ip route show proto bird | grep -q ^blackhole")
+
+	s.deleted(t, config)
 	s.asBefore(t, before)
 }
 

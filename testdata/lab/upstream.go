@@ -134,7 +134,7 @@ func askedOf(ctx context.Context, s Source, b *components.Builder, lock *manifes
 			notes = append(notes, fmt.Sprintf("%s is the lab's own program, and stands for %s.", c.Name, c.StandsFor))
 		}
 	}
-	layout, err = images.LayoutAskedFor(s.Cache, rootfs, rows, s.Log)
+	layout, err = images.LayoutAskedFor(s.Cache, rootfs, mirror.Open(s.Cache).Package, rows, s.Log)
 	return layout, rows, notes, err
 }
 

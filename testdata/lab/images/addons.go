@@ -55,7 +55,7 @@ func Addons(cache, rootfs string, rows []components.Component, standIns []StandI
 		}
 		all = append(all, r)
 	}
-	return layoutOf(all, cache, rootfs, rows, log)
+	return layoutOf(all, cache, rootfs, nil, rows, log)
 }
 
 func (s StandIn) recipe() (recipe, error) {

@@ -14,6 +14,10 @@ var askedFor = []recipe{
 		files: map[string]string{"kube-vip": "/kube-vip"}, entrypoint: []string{"/kube-vip"}, base: true,
 	},
 	{
+		repository: "ghcr.io/k8snetworkplumbingwg/multus-cni", tag: "{version}", component: "multus",
+		files: map[string]string{"multus": "/usr/src/multus-cni/bin/multus", "thin_entrypoint": "/thin_entrypoint"}, entrypoint: []string{"/thin_entrypoint"},
+	},
+	{
 		repository: "registry.k8s.io/dns/k8s-dns-node-cache", tag: "{bare}", component: "node-local-dns",
 		files: map[string]string{"node-coredns": "/coredns"}, entrypoint: []string{"/node-cache"}, base: true,
 		scripts: map[string]string{"/node-cache": nodeCache},
@@ -21,17 +25,17 @@ var askedFor = []recipe{
 	{
 		repository: "docker.io/calico/node", tag: "{version}", component: "calico",
 		files: map[string]string{"calico-node": "/usr/bin/calico-node"}, entrypoint: []string{"start_runit"}, base: true,
-		// Upstream's starts the same programs by runit, and BIRD.
-		scripts: map[string]string{"/usr/sbin/start_runit": `#!/bin/sh
-calico-node -startup || exit 1
-NODENAME=$(cat /var/lib/calico/nodename)
-export NODENAME
-calico-node -allocate-tunnel-addrs -allocate-tunnel-addrs-run-once || exit 1
-for service in monitor-addresses allocate-tunnel-addrs status-reporter monitor-token; do
-	calico-node -$service &
-done
-exec calico-node -felix
-`},
+		plain: templatesOfBIRD(), packages: []string{"bird", "runit"},
+		debian: map[string]string{
+			"/usr/sbin/bird": "/usr/sbin/bird", "/usr/sbin/birdc": "/usr/bin/birdcl",
+			"/usr/bin/runsvdir": "/usr/bin/runsvdir", "/usr/bin/runsv": "/usr/bin/runsv", "/usr/bin/sv": "/usr/bin/sv",
+		},
+		env: []string{"SVDIR=/etc/service/enabled"},
+		scripts: servicesOfCalico(map[string]string{
+			"felix": "calico-node -felix", "monitor-addresses": "calico-node -monitor-addresses", "allocate-tunnel-addrs": "calico-node -allocate-tunnel-addrs",
+			"node-status-reporter": "calico-node -status-reporter", "cni": "calico-node -monitor-token", "confd": "calico-node -confd",
+			"bird": "bird -R -s /var/run/calico/bird.ctl -d -c /etc/calico/confd/config/bird.cfg",
+		}),
 	},
 	{
 		repository: "docker.io/calico/cni", tag: "{version}", component: "calico",
@@ -65,12 +69,13 @@ func AskedFor(rows []components.Component, references []string) ([]components.Co
 }
 
 // LayoutAskedFor gives an OCI layout with the images of rows that AskedFor gave.
-func LayoutAskedFor(cache, rootfs string, rows []components.Component, log io.Writer) (string, error) {
+// deb gives the file of a package of Debian.
+func LayoutAskedFor(cache, rootfs string, deb func(name string) (string, error), rows []components.Component, log io.Writer) (string, error) {
 	var all []recipe
 	for _, r := range askedFor {
 		if slices.ContainsFunc(rows, func(c components.Component) bool { return c.Name == r.component }) {
 			all = append(all, r)
 		}
 	}
-	return layoutOf(all, cache, rootfs, rows, log)
+	return layoutOf(all, cache, rootfs, deb, rows, log)
 }

@@ -21,7 +21,7 @@ func TestAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for reference, want := range map[string]int{"ghcr.io/kube-vip/kube-vip:v1.2.3": 1, "ghcr.io/kube-vip/kube-vip:v1.0.0": 0, "docker.io/calico/node:v3.28.5": 1, "registry.k8s.io/dns/k8s-dns-node-cache:1.25.0": 1, "registry.k8s.io/pause:3.10": 0} {
+	for reference, want := range map[string]int{"ghcr.io/kube-vip/kube-vip:v1.2.3": 1, "ghcr.io/kube-vip/kube-vip:v1.0.0": 0, "docker.io/calico/node:v3.28.5": 1, "registry.k8s.io/dns/k8s-dns-node-cache:1.25.0": 1, "ghcr.io/k8snetworkplumbingwg/multus-cni:v4.3.0": 1, "registry.k8s.io/pause:3.10": 0} {
 		got, err := AskedFor(rows, []string{"docker.io/library/other:1", reference})
 		if err != nil || len(got) != want {
 			t.Errorf("%s: %+v, %v", reference, got, err)
@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := recipe{repository: "lab.test/toy", component: "toy", files: map[string]string{"toy": "/toy"}, scripts: map[string]string{"/usr/sbin/start": "#!/bin/sh\n"}}
-	index, err := r.make(c, cache, t.TempDir(), nil)
+	index, err := r.make(c, cache, t.TempDir(), map[string]string{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

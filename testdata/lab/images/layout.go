@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,16 +29,28 @@ const generation = "1"
 // Layout gives an OCI layout with an image of every component that is run from
 // one, each noted under its reference. What the cache holds is not made again.
 func Layout(cache, rootfs string, rows []components.Component, log io.Writer) (string, error) {
-	return layoutOf(recipes, cache, rootfs, rows, log)
+	return layoutOf(recipes, cache, rootfs, nil, rows, log)
 }
 
-func layoutOf(recipes []recipe, cache, rootfs string, rows []components.Component, log io.Writer) (string, error) {
-	key, err := keyOf(recipes, cache, rootfs, rows)
+// layoutOf makes the images of recipes. deb gives the file of a package of Debian; nil for recipes
+// without.
+func layoutOf(recipes []recipe, cache, rootfs string, deb func(string) (string, error), rows []components.Component, log io.Writer) (string, error) {
+	debs := map[string]string{}
+	for _, r := range recipes {
+		for _, name := range r.packages {
+			file, err := deb(name)
+			if err != nil {
+				return "", fmt.Errorf("image %s: %w", r.repository, err)
+			}
+			debs[name] = file
+		}
+	}
+	key, err := keyOf(recipes, cache, rootfs, debs, rows)
 	if err != nil {
 		return "", err
 	}
 	return once(cache, key, log, func(part string) (int, error) {
-		return len(recipes), fill(part, recipes, cache, rootfs, rows)
+		return len(recipes), fill(part, recipes, cache, rootfs, debs, rows)
 	})
 }
 
@@ -93,9 +108,12 @@ func Names(dir string) ([]string, error) {
 }
 
 // keyOf names what the images are made of.
-func keyOf(recipes []recipe, cache, rootfs string, rows []components.Component) (string, error) {
+func keyOf(recipes []recipe, cache, rootfs string, debs map[string]string, rows []components.Component) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, generation, filepath.Base(rootfs), recipes, tools, links)
+	for _, name := range slices.Sorted(maps.Keys(debs)) {
+		fmt.Fprintln(h, filepath.Base(debs[name]))
+	}
 	for _, r := range recipes {
 		c, err := components.Find(rows, r.component)
 		if err != nil {
@@ -110,7 +128,7 @@ func keyOf(recipes []recipe, cache, rootfs string, rows []components.Component) 
 	return fmt.Sprintf("%x", h.Sum(nil)[:6]), nil
 }
 
-func fill(dir string, recipes []recipe, cache, rootfs string, rows []components.Component) error {
+func fill(dir string, recipes []recipe, cache, rootfs string, debs map[string]string, rows []components.Component) error {
 	out, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err
@@ -133,7 +151,11 @@ func fill(dir string, recipes []recipe, cache, rootfs string, rows []components.
 		if err != nil {
 			return err
 		}
-		index, err := r.make(c, cache, texts, bottom)
+		more, err := r.unpack(filepath.Join(texts, "debian-"+r.component), rootfs, debs)
+		if err != nil {
+			return fmt.Errorf("image %s: %w", r.repository, err)
+		}
+		index, err := r.make(c, cache, texts, more, bottom)
 		if err != nil {
 			return fmt.Errorf("image %s: %w", r.repository, err)
 		}
@@ -145,10 +167,41 @@ func fill(dir string, recipes []recipe, cache, rootfs string, rows []components.
 	return nil
 }
 
-// make gives an index with the image for this machine's architecture. Its scripts are written into
-// texts, and read when the image is.
-func (r recipe) make(c components.Component, cache, texts string, bottom v1.Layer) (v1.ImageIndex, error) {
-	files := map[string]string{}
+// unpack gives the programs of Debian's packages, with their libraries: path in the image → file.
+func (r recipe) unpack(dir, rootfs string, debs map[string]string) (map[string]string, error) {
+	if len(r.packages) == 0 {
+		return map[string]string{}, nil
+	}
+	for _, name := range r.packages {
+		if said, err := exec.Command("dpkg-deb", "--extract", debs[name], dir).CombinedOutput(); err != nil { //nolint:noctx // it takes no time
+			return nil, fmt.Errorf("unpack %s: %s (%w)", debs[name], strings.TrimSpace(string(said)), err)
+		}
+	}
+	w := newWalker(dir, rootfs)
+	for from := range r.debian {
+		if err := w.program(from); err != nil {
+			return nil, err
+		}
+	}
+	moved := map[string]string{}
+	for from, to := range r.debian {
+		moved[to] = w.files[from]
+		delete(w.files, from)
+	}
+	maps.Copy(w.files, moved)
+	return w.files, nil
+}
+
+// make gives an index with the image for this machine's architecture, which has more files as well. Its
+// scripts are written into texts, and read when the image is.
+func (r recipe) make(c components.Component, cache, texts string, more map[string]string, bottom v1.Layer) (v1.ImageIndex, error) {
+	files := maps.Clone(more)
+	for name, at := range r.plain {
+		if c.Files[name] == "" {
+			return nil, errors.New("the component has no file " + name)
+		}
+		files[at] = filepath.Join(c.Dir(cache), name)
+	}
 	for program, at := range r.files {
 		if c.Programs[program] == "" {
 			return nil, errors.New("the component has no program " + program)

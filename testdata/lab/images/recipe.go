@@ -17,6 +17,9 @@ type recipe struct {
 	base       bool              // with a shell and the tools that set up a network
 	links      map[string]string // path in the image → where it leads
 	scripts    map[string]string // path in the image → text
+	plain      map[string]string // name of a file of the component → path in the image
+	packages   []string          // of Debian
+	debian     map[string]string // path in one of them → path in the image
 	env        []string
 	user       string // whom its containers run as; "" is root
 }

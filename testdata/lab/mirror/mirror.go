@@ -31,6 +31,9 @@ const maxAge = 3 * 24 * time.Hour
 // Extra are packages in the mirror beside those that every host gets.
 var Extra = []string{"tcpdump", "haproxy", "keepalived", "nginx", "libnginx-mod-stream"}
 
+// ofImages are packages in the mirror of Debian 12 whose programs are in images alone.
+var ofImages = []string{"bird", "runit"}
+
 // Mirror is a part of the machine's own package repositories, for one release of
 // Debian and amd64.
 type Mirror struct{ dir, release string }
@@ -140,13 +143,17 @@ func wanted(release string) (manifest.Artifact, error) {
 	if err := problems.Err(); err != nil {
 		return manifest.Artifact{}, err
 	}
+	debs := slices.Clone(Extra)
+	if release == "12" {
+		debs = append(debs, ofImages...)
+	}
 	c, problems := manifest.Decode(strings.NewReader(`apiVersion: kubexm.mensylisir.io/v1alpha1
 kind: Cluster
 metadata: {name: mirror}
 spec:
   kubernetes: {version: v1.34.10}
   network: {plugin: flannel}
-  system: {debs: [` + strings.Join(Extra, ", ") + `]}
+  system: {debs: [` + strings.Join(debs, ", ") + `]}
   bundle:
     platforms: [linux/amd64]
     operatingSystems: [{name: debian, releases: ["` + release + `"]}]
