@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mensylisir/kubexm/manifest/document"
@@ -21,7 +22,7 @@ func (d *config) validateDNS(c *Cluster) {
 		return
 	}
 	at := d.firstWrittenOf("spec.dns.nodelocaldns.enabled", cache)
-	if len(c.Spec.Network.KubePodsCIDR) > 0 && !strings.ContainsFunc(strings.Join(c.Spec.Network.KubePodsCIDR, " "), func(r rune) bool { return r == '.' }) {
+	if !slices.ContainsFunc(c.Spec.Network.KubePodsCIDR, func(r string) bool { return strings.Contains(r, ".") }) {
 		d.Fail(at, "write enabled: false", "the DNS cache on nodes has an IPv4 address, but the pods have IPv6 addresses only")
 	}
 }

@@ -98,7 +98,7 @@ func networkWants(c *manifest.Cluster) []want {
 	for _, name := range plugin.AdditionalComponents {
 		ws = append(ws, want{component: name, parts: files, path: "spec.network.version"})
 	}
-	if n.Multus.Enabled {
+	if part.HasMultus(c) {
 		ws = append(ws, want{component: "multus", parts: files | images, path: "spec.network.multus"})
 	}
 	return ws

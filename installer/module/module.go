@@ -44,8 +44,9 @@ func ControlPlane() plan.Module {
 	return plan.Module{Name: "control-plane", Plan: plan.Sequential(task.InitControlPlane(), task.TrustLoadBalancers(), task.InstallKubeVIP(), task.CheckEndpoint(), task.JoinMasters())}
 }
 
-// Nodes installs the pod network and the DNS cache, and joins the workers, in parallel. A worker gets its own load
-// balancer once it has joined: kubeadm join needs an API server before the kubelet runs a pod.
+// Nodes installs the pod network and the DNS cache, and joins the workers, in parallel. A worker
+// gets its own load balancer once it has joined: kubeadm join needs an API server before the kubelet
+// runs a pod.
 func Nodes() plan.Module {
 	return plan.Module{Name: "nodes", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
 		return plan.Par(plan.Seq(do(task.InstallNetwork()), do(task.InstallDNSCache())), plan.Then(do(task.JoinWorkers()), do(task.BalanceOnWorkers())))

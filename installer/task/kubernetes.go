@@ -78,8 +78,8 @@ func InstallNetwork() plan.Task {
 		}}
 }
 
-// InstallDNSCache runs the DNS cache on each node. Its pods use the network of their host, so that
-// each node has it before the first pod that asks it.
+// InstallDNSCache runs the DNS cache on each node. Its pods use the network of their host, and do not
+// wait for the pod network.
 func InstallDNSCache() plan.Task {
 	return plan.Task{Name: "install-dns-cache", When: func(s plan.Scope) bool { return part.HasNodeCache(s.Want) },
 		Plan: func(s plan.Scope) plan.Fragment { return plan.On(s.Lead(), dns.Cache(s.Want)) }}

@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,6 +142,19 @@ func TestRestrictFilesKeepsItsLaws(t *testing.T) {
 	} {
 		if f, _ := s.File(path); f.Mode.Perm() != want {
 			t.Errorf("%s has mode %v", path, f.Mode)
+		}
+	}
+}
+
+// TestPodsAskTheCache: kubelets give pods the address of the DNS cache, if there is one.
+func TestPodsAskTheCache(t *testing.T) {
+	for more, want := range map[string]string{"": "[]", "  dns: {nodelocaldns: {enabled: true}}\n": "[169.254.20.10]"} {
+		o, err := controlplane.KubeletConfig(steptest.Cluster(t, steptest.Small+more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := o["clusterDNS"].([]string); fmt.Sprint(got) != want {
+			t.Errorf("%q: %v, want %s", more, got, want)
 		}
 	}
 }

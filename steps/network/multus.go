@@ -1,10 +1,9 @@
 package network
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
-	"text/template"
+	"strings"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
@@ -24,13 +23,7 @@ func multusManifest(_ context.Context, h *steps.Host) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := template.New("multus.yaml").Parse(multusText)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = t.Execute(&b, map[string]string{"Image": pin.Reference})
-	return b.Bytes(), err
+	return []byte(strings.ReplaceAll(multusText, "IMAGE", pin.Reference)), nil
 }
 
 // Multus gives pods additional interfaces, by objects of the kind NetworkAttachmentDefinition. On each

@@ -154,10 +154,15 @@ func TestModulesOfAChoice(t *testing.T) {
 		{"ip_vs_rr", "", "set spec.kubernetes.kubeProxy.mode to iptables"},
 		{"vxlan", "", "set spec.network.flannel.backend to host-gw"},
 		{"wireguard", "wireguard", "set spec.network.flannel.backend to vxlan"},
+		{"ipip", "", "set spec.network.calico.vxlanMode to Always"},
+		{"dummy", "", "set spec.dns.nodelocaldns.enabled to false"},
 	} {
-		config := site
+		config := site + "  dns: {nodelocaldns: {enabled: true}}\n"
 		if c.spec != "" {
-			config = strings.Replace(site, "{plugin: flannel}", "{plugin: flannel, flannel: {backend: "+c.spec+"}}", 1)
+			config = strings.Replace(config, "{plugin: flannel}", "{plugin: flannel, flannel: {backend: "+c.spec+"}}", 1)
+		}
+		if c.module == "ipip" {
+			config = strings.Replace(config, "{plugin: flannel}", "{plugin: calico}", 1)
 		}
 		kase := steptest.Case{Cluster: steptest.Cluster(t, config), Before: func(s *conntest.Sim) { s.SetModule(c.module, "absent") }}
 		found := steptest.Check(t, kase, step(t, "preflight.kernel-modules", preflight.Options{Modules: []string{"overlay", c.module}}))

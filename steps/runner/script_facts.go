@@ -39,7 +39,7 @@ s units; systemctl show -p Id -p LoadState -p ActiveState -p FragmentPath -- kub
 s processes; grep -HxE 'kubelet|kube-apiserver|kube-controller|kube-scheduler|kube-proxy|etcd' /proc/[0-9]*/comm
 s traces; find /etc/kubernetes /var/lib/kubelet /etc/cni/net.d /var/lib/cni -maxdepth 2 -type f | head -n 100
 s modules; k=/lib/modules/$(uname -r)
-for m in overlay br_netfilter nf_conntrack ip_vs ip_vs_rr ip_vs_wrr ip_vs_sh vxlan wireguard; do
+for m in overlay br_netfilter nf_conntrack ip_vs ip_vs_rr ip_vs_wrr ip_vs_sh vxlan ipip wireguard dummy; do
 	if grep -q "^$m " /proc/modules; then echo "$m loaded"
 	elif [ -r "$k/modules.builtin" ] && tr - _ <"$k/modules.builtin" | grep -q "/$m\.ko"; then echo "$m builtin"
 	elif [ -d "/sys/module/$m" ]; then echo "$m builtin"
