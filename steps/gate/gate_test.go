@@ -37,6 +37,7 @@ func TestGates(t *testing.T) {
 		"defragment, alarm":    {gate.StoreToDefragment(c), func(k *steptest.Kube) { k.Alarm = "memberID:1 alarm:CORRUPT" }, func(k *steptest.Kube) { k.Alarm = "memberID:1 alarm:NOSPACE" }, []string{"etcd reports: memberID:1 alarm:CORRUPT"}},
 		"node, a pod":          {gate.Node(node, "v1.34.10"), sick("kube-proxy-node1"), sick(), []string{"pod kube-system/kube-proxy-node1 on node1 is not ready"}},
 		"node, an old kubelet": {gate.Node(node, "v1.34.10"), func(k *steptest.Kube) { k.Kubelets = map[string]string{"node1": "v1.33.1"} }, func(k *steptest.Kube) { k.Kubelets = nil }, []string{"the kubelet of node1 is v1.33.1, not v1.34.10"}},
+		"node, no report yet":  {gate.Node(node, "v1.34.10"), func(k *steptest.Kube) { k.Silent = map[string]bool{"node1": true} }, func(k *steptest.Kube) { k.Silent = nil }, []string{"the kubelet of node1 has not reported since it started"}},
 		"rolled":               {gate.RolledOut("Deployment", "kube-system", "coredns"), sick("coredns"), sick(), []string{"Deployment/coredns in namespace kube-system: 0 of 2 ready"}},
 		"soak":                 {gate.Soak(c, time.Minute), sick("node1"), sick(), []string{"node node1 is not Ready"}},
 	} {

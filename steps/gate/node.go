@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
@@ -13,8 +15,8 @@ import (
 	"github.com/mensylisir/kubexm/steps/runner"
 )
 
-// Node waits until a node is Ready, its kubelet answers through the API server, and the
-// DaemonSet pods on the node are ready. The kubelet must have the version set, unless that is
+// Node waits until a node is Ready by a report of its running kubelet, which answers through the API
+// server, and the DaemonSet pods on the node are ready. The kubelet must have the version set, unless that is
 // "". It runs on a master.
 func Node(of manifest.Host, set string) steps.Step {
 	return wait{
@@ -26,7 +28,7 @@ func Node(of manifest.Host, set string) steps.Step {
 
 // nodeColumns are the columns that are read of a node, podColumns those of its pods.
 const (
-	nodeColumns = `custom-columns=READY:.status.conditions[?(@.type=="Ready")].status,KUBELET:.status.nodeInfo.kubeletVersion`
+	nodeColumns = `custom-columns=READY:.status.conditions[?(@.type=="Ready")].status,REPORTED:.status.conditions[?(@.type=="Ready")].lastHeartbeatTime,KUBELET:.status.nodeInfo.kubeletVersion`
 	podColumns  = `custom-columns=NAMESPACE:.metadata.namespace,NAME:.metadata.name,OWNER:.metadata.ownerReferences[*].kind,READY:.status.conditions[?(@.type=="Ready")].status`
 )
 
@@ -37,21 +39,28 @@ func nodeMissing(ctx context.Context, h *steps.Host, node, set string) ([]string
 		return nil, err
 	case why != "":
 		return []string{"node " + node + ": " + why}, nil
-	case len(rows) != 1 || len(rows[0]) != 2:
+	case len(rows) != 1 || len(rows[0]) != 3:
 		return nil, fmt.Errorf("kubectl get node %s: unexpected output %q", node, rows)
 	}
 	var missing []string
 	if ready := rows[0][0]; ready != "True" {
 		missing = append(missing, "node "+node+" is not Ready")
 	}
-	if version := rows[0][1]; set != "" && version != set {
+	if version := rows[0][2]; set != "" && version != set {
 		missing = append(missing, fmt.Sprintf("the kubelet of %s is %s, not %s", node, version, set))
 	}
-	// A node stays Ready for a while after its kubelet has ended: query the kubelet.
-	if _, why, err = query(ctx, h, "get", "--raw=/api/v1/nodes/"+node+"/proxy/healthz"); err != nil {
+	// A node stays Ready for a while after its kubelet has ended, and is not for a moment when a new
+	// one makes its first report: query the kubelet.
+	metrics, why, err := query(ctx, h, "get", "--raw=/api/v1/nodes/"+node+"/proxy/metrics")
+	if err != nil {
 		return nil, err
-	} else if why != "" {
+	}
+	if why != "" {
 		missing = append(missing, "the kubelet of "+node+" does not answer the API server: "+why)
+	} else if reported, err := reportedSince(rows[0][1], metrics); err != nil {
+		return nil, fmt.Errorf("kubelet of %s: %w", node, err)
+	} else if !reported {
+		missing = append(missing, "the kubelet of "+node+" has not reported since it started")
 	}
 	pods, why, err := table(ctx, h, "get", "pods", "-A", "--field-selector=spec.nodeName="+node, "-o", podColumns)
 	if err != nil {
@@ -66,6 +75,26 @@ func nodeMissing(ctx context.Context, h *steps.Host, node, set string) ([]string
 		}
 	}
 	return missing, nil
+}
+
+// startMetric is the metric with the time at which a kubelet's process started. It is read on the
+// clock of the node, as the time of its reports is (prometheus/client_golang, process collector).
+const startMetric = "process_start_time_seconds "
+
+// reportedSince reports whether a kubelet has reported the status of its node since it started.
+// Reports have whole seconds.
+func reportedSince(report, metrics string) (bool, error) {
+	at, err := time.Parse(time.RFC3339, report)
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(metrics) {
+		if value, ok := strings.CutPrefix(line, startMetric); ok {
+			start, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			return at.Unix() >= int64(start), err
+		}
+	}
+	return false, errors.New("its metrics have no " + strings.TrimSpace(startMetric))
 }
 
 // maxTable limits the output of kubectl, in bytes: it suffices for ten thousand objects.

@@ -1,6 +1,7 @@
 package steptest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,9 +9,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/connector"
 )
 
-// readyPath is the only filter expression in custom columns that the simulated kubectl
+// readyPath begins the only filter expressions in custom columns that the simulated kubectl
 // supports.
-const readyPath = `.status.conditions[?(@.type=="Ready")].status`
+const readyPath = `.status.conditions[?(@.type=="Ready")].`
 
 // columns prints objects as kubectl's custom-columns does, without a header.
 func columns(objects []Object, spec string) connector.Result {
@@ -27,11 +28,14 @@ func columns(objects []Object, spec string) connector.Result {
 }
 
 func column(o Object, path string) string {
-	if path == readyPath {
+	if field, ok := strings.CutPrefix(path, readyPath); ok {
 		conditions, _ := at(o, "status", "conditions").([]any)
 		for _, c := range conditions {
+			if word(c, "type") == "Ready" && field == "lastHeartbeatTime" {
+				return cmp.Or(word(c, field), reported)
+			}
 			if word(c, "type") == "Ready" {
-				return word(c, "status")
+				return word(c, field)
 			}
 		}
 		return "<none>"

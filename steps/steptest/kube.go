@@ -57,6 +57,8 @@ type Kube struct {
 	// of kubelets by node; the default version is the config's.
 	Learner, Alarm string
 	Kubelets       map[string]string
+	// Silent are nodes whose kubelets have not reported since they started.
+	Silent map[string]bool
 	// Stuck is an etcd learner that never catches up.
 	Stuck string
 	// Sizes and InUse are the bytes of the members' databases, and of the part that holds data;

@@ -111,7 +111,10 @@ func (k *Kube) raw(verb string, c call) connector.Result {
 		return prints("[+]ping ok\nreadyz check passed\n")
 	}
 	if host, ok := strings.CutPrefix(url, "/api/v1/nodes/"); verb == "get" && ok {
-		host, _, _ = strings.Cut(host, "/")
+		host, of, _ := strings.Cut(host, "/")
+		if of == "proxy/metrics" {
+			return k.metrics(host)
+		}
 		return k.healthz(host)
 	}
 	if verb == "create" {
@@ -150,6 +153,21 @@ func (k *Kube) healthz(host string) connector.Result {
 		return failed(1, "Error from server (ServiceUnavailable): remote error: tls: internal error")
 	}
 	return prints("ok")
+}
+
+// reported is when kubelets have reported the status of their nodes.
+const reported = "2026-01-01T00:00:00Z"
+
+// metrics returns those of a kubelet's metrics that kubexm reads.
+func (k *Kube) metrics(host string) connector.Result {
+	if res := k.healthz(host); res.Exit != 0 {
+		return res
+	}
+	start := "1.76e+09" // before reported
+	if k.Silent[host] {
+		start = "1.77e+09"
+	}
+	return prints("# HELP process_start_time_seconds Start time of the process since unix epoch in seconds.\nprocess_start_time_seconds %s\n", start)
 }
 
 // throughKubelet simulates requests that the API server forwards to the kubelet of a pod's
