@@ -93,6 +93,9 @@ func (d *config) derive(c *Cluster) {
 	if s.Registry.PrivateRegistry == "" && (s.Registry.Type == "registry" || s.Registry.Type == "harbor") {
 		s.Registry.PrivateRegistry = "dockerhub.kubexm.local"
 	}
+	if s.Storage.OpenEBS.BasePath == "" && d.Written("spec.storage.openebs") {
+		s.Storage.OpenEBS.BasePath = "/var/openebs/local"
+	}
 	if s.DNS.NodeLocalDNS.Enabled == nil {
 		on := len(s.DNS.NodeLocalDNS.ExternalZones) > 0
 		s.DNS.NodeLocalDNS.Enabled = &on

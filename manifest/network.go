@@ -47,12 +47,13 @@ type Flannel struct {
 
 // Storage provides persistent volumes.
 type Storage struct {
-	// OpenEBS provides volumes from directories of the nodes.
+	// OpenEBS provides volumes from a folder of each node.
 	OpenEBS OpenEBS `yaml:"openebs,omitempty"`
 }
 
-// OpenEBS is the local volume provisioner. It is installed if this mapping is present.
+// OpenEBS is the provisioner of local volumes. It is installed if this mapping is present.
 type OpenEBS struct {
-	// BasePath is the directory on each node in which volumes are created.
+	// BasePath is the folder on each node in which volumes are created. Default:
+	// /var/openebs/local.
 	BasePath string `yaml:"basePath,omitempty" format:"path" effect:"addons"`
 }

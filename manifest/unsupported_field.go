@@ -37,7 +37,6 @@ func UnsupportedFields() []UnsupportedField {
 		{"spec.etcd.backupDir", backup, "", func(s *Spec) bool { return s.Etcd.BackupDir != "" }},
 		{"spec.etcd.backupPeriodHours", backup, "", func(s *Spec) bool { return s.Etcd.BackupPeriodHours != 0 }},
 		{"spec.etcd.keepBackupNumber", backup, "", func(s *Spec) bool { return s.Etcd.KeepBackupNumber != 0 }},
-		{"spec.storage", "storage", "", func(s *Spec) bool { return s.Storage.OpenEBS.BasePath != "" }},
 		{"spec.registry.harborConfig", "Harbor", "spec.registry.type", nil},
 		{"spec.monitoring", "monitoring", "", func(s *Spec) bool { return s.Monitoring.Enabled }},
 	}

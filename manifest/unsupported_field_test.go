@@ -86,7 +86,7 @@ func TestWaitingFor(t *testing.T) {
 func TestNotYetBuiltIsSaid(t *testing.T) {
 	_, problems := Decode(strings.NewReader(header + `
   kubernetes: {version: v1.34.10}
-  storage: {openebs: {basePath: /data}}
+  etcd: {backupDir: /data}
   monitoring: {enabled: false}
 `))
 	var got []string
@@ -95,7 +95,7 @@ func TestNotYetBuiltIsSaid(t *testing.T) {
 			got = append(got, p.String())
 		}
 	}
-	want := []string{"6:12: warning: spec.storage: accepted, not yet built: storage", "7:15: warning: spec.monitoring: accepted, not yet built: monitoring"}
+	want := []string{"6:21: warning: spec.etcd.backupDir: accepted, not yet built: etcd backups", "7:15: warning: spec.monitoring: accepted, not yet built: monitoring"}
 	d := parse(strings.NewReader(header + `
   kubernetes: {version: v1.34.10}
   addons:
@@ -137,7 +137,6 @@ func TestEachWaitingFieldIsRefused(t *testing.T) {
 		"spec.etcd.backupDir":                  "  etcd: {backupDir: /backups}\n",
 		"spec.etcd.backupPeriodHours":          "  etcd: {backupPeriodHours: 24}\n",
 		"spec.etcd.keepBackupNumber":           "  etcd: {keepBackupNumber: 5}\n",
-		"spec.storage":                         "  storage: {openebs: {basePath: /data}}\n",
 		"spec.monitoring":                      "  monitoring: {enabled: true}\n",
 	}
 	for _, w := range UnsupportedFields() {

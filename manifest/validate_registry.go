@@ -108,6 +108,17 @@ func (d *config) validateAddons(c *Cluster) {
 			d.Fail(at, "list it once, or set another namespace", "%s is listed twice", a.Name)
 		}
 		seen[key] = true
+		switch volumes := c.Spec.Storage.OpenEBS.BasePath != ""; {
+		case a.Name != "openebs":
+		case volumes:
+			d.Fail(at, "leave one of the two out", "spec.storage.openebs already installs openebs")
+		case a.Source == "":
+			d.Fail(at, "write spec.storage.openebs.basePath, or the chart's source here", "openebs is not installed as an add-on of the version matrix")
+		}
+		if a.Name == "metrics-server" && a.Source == "" && !c.KubeletsAreSigned() {
+			d.Fail(at, "let the CA sign them: remove "+RelaxKubeletCertificates+" from spec.kubernetes.hardening.relax; or write the chart's source, and its argument --kubelet-insecure-tls in values",
+				"metrics-server verifies the kubelets' certificates, which the cluster's CA does not sign here")
+		}
 		if a.Type == "yaml" && len(a.Values) > 0 {
 			d.Fail(at+".values", "write type: helm, or leave the values out", "are for charts, but the type is yaml")
 		}

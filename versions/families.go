@@ -188,8 +188,8 @@ func dnsWants(c *manifest.Cluster) []want {
 
 func addonWants(c *manifest.Cluster) []want {
 	var ws []want
-	if c.Spec.Storage.OpenEBS.BasePath != "" {
-		ws = append(ws, want{component: "openebs", parts: files | images, path: "spec.storage.openebs"})
+	if part.HasOpenEBS(c) {
+		ws = append(ws, want{component: part.OpenEBS, parts: images, path: "spec.storage.openebs"})
 	}
 	for i, a := range c.Spec.Addons {
 		if a.Source == "" {
@@ -202,7 +202,7 @@ func addonWants(c *manifest.Cluster) []want {
 // toolWants requires helm if the config has charts to install.
 func toolWants(c *manifest.Cluster) []want {
 	chart := slices.ContainsFunc(c.Spec.Addons, func(a manifest.Addon) bool { return a.Form() == manifest.Chart })
-	if chart || c.Spec.Storage.OpenEBS.BasePath != "" || part.NetworkOf(c).Chart {
+	if chart || part.NetworkOf(c).Chart {
 		return []want{{component: "helm", parts: files, path: "spec.addons"}}
 	}
 	return nil

@@ -62,6 +62,7 @@ spec:
       rewriteBlock: rewrite name a.site.local b.site.local
       upstreamDNSServers: [192.0.2.53]
       externalZones: [{zones: [site.local], nameservers: [192.0.2.54], cache: 33, rewrite: [name c.site.local d.site.local]}]
+  storage: {openebs: {basePath: /data/first}}
   extra: {hosts: [{domain: wiki.site.local, address: 192.0.2.60}], resolves: [192.0.2.65]}
   system: {ntpServers: [192.0.2.67], timezone: Etc/UTC, keep: [swap]}
   addons: [{name: tools, type: helm, source: 'https://charts.example', version: 1.2.3, namespace: shop, values: {colour: red}}]
@@ -76,7 +77,7 @@ const external = "type: external, external: {endpoints: ['https://192.0.2.71:237
 var withCalico = []string{"plugin: flannel", "plugin: calico", "flannel: {backend: vxlan}", "ippool: {blockSize: 26}, calico: {ipipMode: Never, vxlanMode: Never, vethMTU: 0}"}
 
 // withCache has a DNS cache on each node.
-var withCache = []string{"  extra: {hosts:", "    nodelocaldns: {enabled: true, externalZones: [{zones: [cached.local], nameservers: [192.0.2.57], cache: 35, rewrite: [name e.cached.local f.cached.local]}]}\n  extra: {hosts:"}
+var withCache = []string{"  storage:", "    nodelocaldns: {enabled: true, externalZones: [{zones: [cached.local], nameservers: [192.0.2.57], cache: 35, rewrite: [name e.cached.local f.cached.local]}]}\n  storage:"}
 
 // outside has the images come from a registry that exists already.
 var outside = []string{
@@ -131,6 +132,7 @@ var changes = map[string][]string{
 	"spec.network.calico.vxlanMode":   append([]string{"vxlanMode: Never", "vxlanMode: Always"}, withCalico...),
 	"spec.network.calico.vethMTU":     append([]string{"vethMTU: 0", "vethMTU: 1400"}, withCalico...),
 	"spec.network.multus.enabled":     {"multus: {enabled: false}", "multus: {enabled: true}", "flannel: {backend: vxlan}", "flannel: {backend: vxlan}, multus: {enabled: false}"},
+	"spec.storage.openebs.basePath":   {"/data/first", "/data/second"},
 	"spec.registry.privateRegistry":   {"images.site.local", "images.site.local:5000"},
 	"spec.registry.namespaceOverride": {"Override: one", "Override: two"}, "spec.registry.registryDataDir": {"/mnt/registry", "/data/registry"},
 
@@ -167,7 +169,6 @@ var elsewhere = map[string]string{
 	"spec.system.debs":             "the bundle",
 	"spec.addons.source":           "the bundle",
 	"spec.addons.version":          "the bundle",
-	"spec.storage":                 "the bundle",
 	"spec.network.version":         "the bundle",
 	"spec.runtime.version":         "the bundle",
 	"spec.registry.version":        "the bundle",
@@ -264,7 +265,7 @@ var played = []string{
 	"node.configure-chrony", "node.set-timezone", "node.update-resolv-conf",
 	"etcd.give-client-keys", "kubeadm.harden",
 	"kubernetes.label-nodes", "kubernetes.configure-coredns", "kubernetes.install-dns-cache", "network.install-flannel", "network.install-calico", "network.install-multus",
-	"addon.install-tools-in-shop", "addon.install-tools-in-mall",
+	"node.make-volume-folder", "addon.install-openebs", "addon.install-tools-in-shop", "addon.install-tools-in-mall",
 }
 
 const flannel = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: kube-flannel-cfg}\ndata:\n  net-conf.json: '{}'\n"

@@ -10,6 +10,7 @@ import (
 	"github.com/mensylisir/kubexm/installer/plan"
 	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
 
@@ -50,7 +51,7 @@ func addonsWithout(c *manifest.Cluster, l *manifest.Lock) manifest.Problems {
 	var ps manifest.Problems
 	for i, a := range c.Spec.Addons {
 		need := manifest.Need{Kind: manifest.File, Name: a.Name, Set: c.Spec.Kubernetes.Version}
-		if _, err := l.File(need, manifest.Platform{}); a.Source != "" || err == nil && a.Form() != manifest.Chart {
+		if _, err := l.File(need, manifest.Platform{}); a.Source != "" || part.HasOwnManifest(a) || err == nil && a.Form() != manifest.Chart {
 			continue
 		}
 		p := manifest.Problem{

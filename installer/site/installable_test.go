@@ -26,7 +26,8 @@ func TestAddonsThatCanBeInstalled(t *testing.T) {
 		"{name: a, source: ./a.yaml}":                                                   "",
 		"{name: a, source: ./a}":                                                        "",
 		"{name: metallb, values: {a: b}}":                                               "version matrix has no chart",
-		"metrics-server":                                                                "has no manifest",
+		"metrics-server":                                                                "",
+		"{name: metrics-server, type: helm}":                                            "version matrix has no chart",
 		"nfs-provisioner":                                                               "has no manifest",
 	} {
 		c := steptest.Cluster(t, steptest.Small+"  addons: ["+addon+"]\n")

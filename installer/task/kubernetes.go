@@ -132,7 +132,7 @@ func Configure() plan.Task {
 	}}
 }
 
-// InstallAddons installs the add-ons in the order of the config, each when the previous one is
+// InstallAddons installs the add-ons in their order, each when the previous one is
 // ready: it may depend on it.
 func InstallAddons() plan.Task {
 	return plan.Task{Name: "install-addons", Plan: func(s plan.Scope) plan.Fragment {
@@ -141,7 +141,7 @@ func InstallAddons() plan.Task {
 			helm = plan.On(s.Role(manifest.RoleMaster), addon.InstallHelm())
 		}
 		var ss []steps.Step
-		for _, a := range s.Want.Spec.Addons {
+		for _, a := range part.Addons(s.Want) {
 			if ss = append(ss, addon.Install(a, registryd.NamesAt(s.Want))); !isChart(a) {
 				ss = append(ss, addon.Wait(a))
 			}
@@ -157,7 +157,7 @@ func isChart(a manifest.Addon) bool { return a.Form() == manifest.Chart }
 func RemoveAddons() plan.Task {
 	return plan.Task{Name: "remove-addons", When: losesData, Plan: func(s plan.Scope) plan.Fragment {
 		var ss []steps.Step
-		for _, a := range slices.Backward(s.Want.Spec.Addons) {
+		for _, a := range slices.Backward(part.Addons(s.Want)) {
 			ss = append(ss, addon.Remove(a))
 		}
 		return plan.On(s.Lead(), ss...)

@@ -52,6 +52,7 @@ func PrepareNodes() plan.Task {
 			plan.Par(
 				plan.On(s.Hosts(), ofSite(c)...),
 				plan.On(nodes(s), append(ofNetwork(c, node.LeaveInterfaces), node.Kernel(c))...),
+				plan.On(nodes(s), ofStorage(c, node.MakeVolumeFolder)...),
 				plan.On(s.Hosts(), node.RaiseLimits()),
 			),
 		)
@@ -76,6 +77,14 @@ func ofSite(c *manifest.Cluster) []steps.Step {
 // ofNetwork returns a step for a pod network whose interfaces NetworkManager must leave alone.
 func ofNetwork(c *manifest.Cluster, step func(*manifest.Cluster) steps.Step) []steps.Step {
 	if len(part.NetworkOf(c).Unmanaged) == 0 {
+		return nil
+	}
+	return []steps.Step{step(c)}
+}
+
+// ofStorage returns a step for volumes from a folder of each node.
+func ofStorage(c *manifest.Cluster, step func(*manifest.Cluster) steps.Step) []steps.Step {
+	if !part.HasOpenEBS(c) {
 		return nil
 	}
 	return []steps.Step{step(c)}
@@ -110,8 +119,13 @@ func restore(s plan.Scope, last ...steps.Step) plan.Fragment {
 		balancers = plan.Seq(plan.On(s.Hosts(), packages...), plan.On(s.Role(manifest.RoleLoadBalancer), loadbalancer.UnmaskServices(c)))
 		packages = nil
 	}
+	var volumes []steps.Step
+	if !preserves(s) {
+		volumes = ofStorage(c, node.RemoveVolumes)
+	}
 	return plan.Seq(
 		plan.Par(
+			plan.On(nodes(s), volumes...),
 			plan.On(nodes(s), append(ofNetwork(c, node.ManageInterfaces), node.ResetKernel(c))...),
 			plan.On(s.Hosts(), node.RemoveResolvers(c), node.RestoreTimezone(c), node.RestoreTime(c)),
 			plan.On(s.Hosts(), node.RestoreLimits()),

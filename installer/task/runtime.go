@@ -129,7 +129,7 @@ func imageNeeds(c *manifest.Cluster) []manifest.Need {
 	for _, n := range imageNames(c) {
 		out = append(out, manifest.Need{Kind: manifest.Image, Name: n})
 	}
-	for _, a := range c.Spec.Addons {
+	for _, a := range part.Addons(c) {
 		out = append(out, manifest.ImagesOf(a.Name))
 	}
 	for _, im := range c.Spec.Bundle.Images {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/registry"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/controlplane"
@@ -36,6 +37,9 @@ func resource(a manifest.Addon, at Names) content {
 				return m.DigestReplacements(h.Artifacts.Images()), nil
 			},
 		}
+	}
+	if part.HasOwnManifest(a) {
+		return kubectl.Manifest("add-on "+a.Name, ownNeeds(a.Name), ownManifest(a.Name))
 	}
 	need := manifest.Need{Kind: manifest.File, Name: a.Name}
 	return kubectl.Manifest("add-on "+a.Name, []manifest.Need{need, manifest.ImagesOf(a.Name)}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
@@ -98,6 +102,9 @@ func label(a manifest.Addon) string {
 
 // Wait waits until all workloads of an add-on's manifest are ready.
 func Wait(a manifest.Addon) steps.Step {
+	if part.HasOwnManifest(a) {
+		return kubectl.WaitFor("addon.wait-"+label(a), ownNeeds(a.Name), ownManifest(a.Name))
+	}
 	need := manifest.Need{Kind: manifest.File, Name: a.Name}
 	return kubectl.WaitFor("addon.wait-"+label(a), []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
 		return h.ReadArtifact(ctx, need)

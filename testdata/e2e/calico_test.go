@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"net"
-	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -60,7 +59,6 @@ func TestCalicoByBGP(t *testing.T) {
 		t.Skip("KUBEXM_NETWORK=calico-bgp runs it")
 	}
 	s, config := newScenarioSite(t, 3, "calico-bgp.yaml")
-	s.Inside(netip.MustParsePrefix("10.203.0.0/16")) // pods' packets are between hosts as they are
 	s.masters = []string{"h1"}
 	before := s.inventories(t)
 

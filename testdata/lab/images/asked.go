@@ -23,6 +23,18 @@ var askedFor = []recipe{
 		scripts: map[string]string{"/node-cache": nodeCache},
 	},
 	{
+		repository: "docker.io/openebs/provisioner-localpv", tag: "{bare}", component: "openebs",
+		files: map[string]string{"provisioner-localpv": "/usr/local/bin/provisioner-localpv"}, entrypoint: []string{"/usr/local/bin/provisioner-localpv"},
+	},
+	{ // commands that make and delete folders: those of the hosts
+		repository: "docker.io/openebs/linux-utils", tag: "4.3.0", component: "openebs",
+		files: map[string]string{}, base: true,
+	},
+	{
+		repository: "registry.k8s.io/metrics-server/metrics-server", tag: "{version}", component: "metrics-server",
+		files: map[string]string{"metrics-server": "/metrics-server"}, entrypoint: []string{"/metrics-server"}, user: nobody,
+	},
+	{
 		repository: "docker.io/calico/node", tag: "{version}", component: "calico",
 		files: map[string]string{"calico-node": "/usr/bin/calico-node"}, entrypoint: []string{"start_runit"}, base: true,
 		plain: templatesOfBIRD(), packages: []string{"bird", "runit"},
