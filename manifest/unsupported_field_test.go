@@ -133,7 +133,6 @@ func TestEachWaitingFieldIsRefused(t *testing.T) {
 		"spec.kubernetes.kubeProxy.extraArgs":  "  kubernetes: {version: v1.34.10, kubeProxy: {extraArgs: {v: 3}}}\n",
 		"spec.kubernetes.autoRenewCerts":       "  kubernetes: {version: v1.34.10, autoRenewCerts: true}\n",
 		"spec.kubernetes.kata":                 "  kubernetes: {version: v1.34.10, kata: {enabled: true}}\n",
-		"spec.kubernetes.nodeFeatureDiscovery": "  kubernetes: {version: v1.34.10, nodeFeatureDiscovery: {enabled: true}}\n",
 		"spec.etcd.backupDir":                  "  etcd: {backupDir: /backups}\n",
 		"spec.etcd.backupPeriodHours":          "  etcd: {backupPeriodHours: 24}\n",
 		"spec.etcd.keepBackupNumber":           "  etcd: {keepBackupNumber: 5}\n",

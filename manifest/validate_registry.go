@@ -100,6 +100,10 @@ func sameRegistry(a, b string) bool {
 }
 
 func (d *config) validateAddons(c *Cluster) {
+	implied := map[string]string{
+		"openebs":                choose(c.Spec.Storage.OpenEBS.BasePath != "", "spec.storage.openebs"),
+		"node-feature-discovery": choose(c.Spec.Kubernetes.NodeFeatureDiscovery.Enabled, "spec.kubernetes.nodeFeatureDiscovery"),
+	}
 	seen := map[string]bool{}
 	for i, a := range c.Spec.Addons {
 		at := document.Indexed("spec.addons", i)
@@ -108,11 +112,9 @@ func (d *config) validateAddons(c *Cluster) {
 			d.Fail(at, "list it once, or set another namespace", "%s is listed twice", a.Name)
 		}
 		seen[key] = true
-		switch volumes := c.Spec.Storage.OpenEBS.BasePath != ""; {
-		case a.Name != "openebs":
-		case volumes:
-			d.Fail(at, "leave one of the two out", "spec.storage.openebs already installs openebs")
-		case a.Source == "":
+		if field := implied[a.Name]; field != "" {
+			d.Fail(at, "leave one of the two out", "%s already installs %s", field, a.Name)
+		} else if a.Name == "openebs" && a.Source == "" {
 			d.Fail(at, "write spec.storage.openebs.basePath, or the chart's source here", "openebs is not installed as an add-on of the version matrix")
 		}
 		if a.Name == "metrics-server" && a.Source == "" && !c.KubeletsAreSigned() {

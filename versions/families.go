@@ -191,6 +191,9 @@ func addonWants(c *manifest.Cluster) []want {
 	if part.HasOpenEBS(c) {
 		ws = append(ws, want{component: part.OpenEBS, parts: images, path: "spec.storage.openebs"})
 	}
+	if c.Spec.Kubernetes.NodeFeatureDiscovery.Enabled {
+		ws = append(ws, want{component: part.NFD, parts: images, path: "spec.kubernetes.nodeFeatureDiscovery"})
+	}
 	for i, a := range c.Spec.Addons {
 		if a.Source == "" {
 			ws = append(ws, want{component: a.Name, parts: files | images, version: a.Version, path: fmt.Sprintf("spec.addons[%d]", i), addon: true})

@@ -126,15 +126,16 @@ var changes = map[string][]string{
 	"spec.etcd.maxSnapshots": {"maxSnapshots: 5", "maxSnapshots: 0"}, "spec.etcd.maxWals": {"maxWals: 6", "maxWals: 0"}, "spec.etcd.logLevel": {"logLevel: info", "logLevel: warn"},
 
 	"spec.network.plugin": {"plugin: flannel", "plugin: none", ", flannel: {backend: vxlan}", ""}, "spec.network.kubePodsCIDR": {"10.233.64.0/18", "10.234.64.0/18"}, "spec.network.kubeServiceCIDR": {"10.233.0.0/18", "10.235.0.0/18"},
-	"spec.network.flannel.backend":    {"backend: vxlan", "backend: host-gw"},
-	"spec.network.ippool.blockSize":   append([]string{"blockSize: 26", "blockSize: 27"}, withCalico...),
-	"spec.network.calico.ipipMode":    append([]string{"ipipMode: Never", "ipipMode: Always"}, withCalico...),
-	"spec.network.calico.vxlanMode":   append([]string{"vxlanMode: Never", "vxlanMode: Always"}, withCalico...),
-	"spec.network.calico.vethMTU":     append([]string{"vethMTU: 0", "vethMTU: 1400"}, withCalico...),
-	"spec.network.multus.enabled":     {"multus: {enabled: false}", "multus: {enabled: true}", "flannel: {backend: vxlan}", "flannel: {backend: vxlan}, multus: {enabled: false}"},
-	"spec.storage.openebs.basePath":   {"/data/first", "/data/second"},
-	"spec.registry.privateRegistry":   {"images.site.local", "images.site.local:5000"},
-	"spec.registry.namespaceOverride": {"Override: one", "Override: two"}, "spec.registry.registryDataDir": {"/mnt/registry", "/data/registry"},
+	"spec.network.flannel.backend":                 {"backend: vxlan", "backend: host-gw"},
+	"spec.network.ippool.blockSize":                append([]string{"blockSize: 26", "blockSize: 27"}, withCalico...),
+	"spec.network.calico.ipipMode":                 append([]string{"ipipMode: Never", "ipipMode: Always"}, withCalico...),
+	"spec.network.calico.vxlanMode":                append([]string{"vxlanMode: Never", "vxlanMode: Always"}, withCalico...),
+	"spec.network.calico.vethMTU":                  append([]string{"vethMTU: 0", "vethMTU: 1400"}, withCalico...),
+	"spec.network.multus.enabled":                  {"multus: {enabled: false}", "multus: {enabled: true}", "flannel: {backend: vxlan}", "flannel: {backend: vxlan}, multus: {enabled: false}"},
+	"spec.kubernetes.nodeFeatureDiscovery.enabled": {"featureGates: {GracefulNodeShutdown: true}", "featureGates: {GracefulNodeShutdown: true}\n    nodeFeatureDiscovery: {enabled: true}"},
+	"spec.storage.openebs.basePath":                {"/data/first", "/data/second"},
+	"spec.registry.privateRegistry":                {"images.site.local", "images.site.local:5000"},
+	"spec.registry.namespaceOverride":              {"Override: one", "Override: two"}, "spec.registry.registryDataDir": {"/mnt/registry", "/data/registry"},
 
 	"spec.registry.auths.username": {"username: anna", "username: otto"}, "spec.registry.auths.password": {"password: first", "password: second"},
 	"spec.registry.auths.pullUsername":  append([]string{"pullUsername: reader", "pullUsername: other"}, outside...),
@@ -265,7 +266,7 @@ var played = []string{
 	"node.configure-chrony", "node.set-timezone", "node.update-resolv-conf",
 	"etcd.give-client-keys", "kubeadm.harden",
 	"kubernetes.label-nodes", "kubernetes.configure-coredns", "kubernetes.install-dns-cache", "network.install-flannel", "network.install-calico", "network.install-multus",
-	"node.make-volume-folder", "addon.install-openebs", "addon.install-tools-in-shop", "addon.install-tools-in-mall",
+	"node.make-volume-folder", "addon.install-openebs", "addon.install-node-feature-discovery", "addon.install-tools-in-shop", "addon.install-tools-in-mall",
 }
 
 const flannel = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: kube-flannel-cfg}\ndata:\n  net-conf.json: '{}'\n"
@@ -340,7 +341,7 @@ func made(t *testing.T, config, work string, play []string) string {
 			fmt.Fprintf(&out, "%s %s\n%s\n", name, h.Name, text)
 		}
 	}
-	if len(ran) < len(play)-7 { // with one pod network or none, and without keys for a store, an add-on of that name, a DNS cache or multus
+	if len(ran) < len(play)-8 { // with one pod network or none, and without keys for a store, an add-on of that name, a DNS cache, multus or NFD
 		t.Errorf("ran %v", ran)
 	}
 	for _, h := range c.Spec.Hosts {

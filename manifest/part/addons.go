@@ -10,6 +10,10 @@ import (
 // images.
 const OpenEBS = "openebs"
 
+// NFD is the name of the program that labels nodes with the features of their hardware, and of its
+// image.
+const NFD = "node-feature-discovery"
+
 // HasOpenEBS reports whether a cluster has volumes from a folder of each node.
 func HasOpenEBS(c *manifest.Cluster) bool { return c.Spec.Storage.OpenEBS.BasePath != "" }
 
@@ -26,11 +30,14 @@ func Addons(c *manifest.Cluster) []manifest.Addon {
 	if HasOpenEBS(c) {
 		out = append(out, manifest.Addon{Name: OpenEBS})
 	}
+	if c.Spec.Kubernetes.NodeFeatureDiscovery.Enabled {
+		out = append(out, manifest.Addon{Name: NFD})
+	}
 	return append(out, c.Spec.Addons...)
 }
 
 // HasOwnManifest reports whether kubexm has its own manifest of an add-on: the version matrix has only
 // the images of these.
 func HasOwnManifest(a manifest.Addon) bool {
-	return a.Source == "" && a.Form() != manifest.Chart && (a.Name == OpenEBS || a.Name == "metrics-server")
+	return a.Source == "" && a.Form() != manifest.Chart && slices.Contains([]string{OpenEBS, NFD, "metrics-server"}, a.Name)
 }

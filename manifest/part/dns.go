@@ -51,11 +51,9 @@ const UnreachableMetric = "4278198272"
 
 // Unreachable returns the ranges to which a node without another route sends nothing. A node's DNS
 // cache asks the pods of CoreDNS as soon as kube-proxy knows them, at a boot before the node has
-// routes to pods, and the packets would leave by the default route. With calico, whose routes come
-// one by one, so would those to the pods of a node that has just joined.
+// routes to pods, and the packets would leave by the default route.
 func Unreachable(c *manifest.Cluster) []string {
-	n := NetworkOf(c)
-	if !n.Supported || !HasNodeCache(c) && n.Name != "calico" { // the routes of another pod network are not known
+	if !HasNodeCache(c) || !NetworkOf(c).Supported { // the routes of another pod network are not known
 		return nil
 	}
 	return c.Spec.Network.KubePodsCIDR

@@ -2,6 +2,7 @@ package addon_test
 
 import (
 	"flag"
+	"strings"
 	"testing"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -15,7 +16,7 @@ var update = flag.Bool("update", false, "rewrite what testdata holds")
 // TestOwnManifestsKeepTheirLaws: those of which the matrix has no manifest are installed and removed as
 // the others are.
 func TestOwnManifestsKeepTheirLaws(t *testing.T) {
-	c := steptest.Cluster(t, steptest.Small+"  storage: {openebs: {}}\n  addons: [metrics-server]\n")
+	c := steptest.Cluster(t, strings.Replace(steptest.Small, "{version: v1.34.10}", "{version: v1.34.10, nodeFeatureDiscovery: {enabled: true}}", 1)+"  storage: {openebs: {}}\n  addons: [metrics-server]\n")
 	for _, a := range part.Addons(c) {
 		t.Run(a.Name, func(t *testing.T) {
 			if !part.HasOwnManifest(a) {
@@ -30,9 +31,10 @@ func TestOwnManifestsKeepTheirLaws(t *testing.T) {
 // TestOwnManifests compares the objects that are applied with those in testdata.
 func TestOwnManifests(t *testing.T) {
 	for name, more := range map[string]string{
-		"openebs":        "  storage: {openebs: {basePath: /data/volumes}}\n",
-		"openebs-beside": "  storage: {openebs: {}}\n  addons: [longhorn]\n",
-		"metrics-server": "  addons: [metrics-server]\n",
+		"openebs":                "  storage: {openebs: {basePath: /data/volumes}}\n",
+		"openebs-beside":         "  storage: {openebs: {}}\n  addons: [longhorn]\n",
+		"node-feature-discovery": "  addons: [node-feature-discovery]\n",
+		"metrics-server":         "  addons: [metrics-server]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := steptest.Cluster(t, steptest.Small+more)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStorage makes a cluster whose pods get volumes from a folder of their node, and that measures what
-// pods use.
+// TestStorage makes a cluster whose pods get volumes from a folder of their node, that measures what pods
+// use, and labels its nodes with the features of their hardware.
 func TestStorage(t *testing.T) {
 	if os.Getenv("KUBEXM_STORAGE") != "openebs" {
 		t.Skip("KUBEXM_STORAGE=openebs runs it")
@@ -53,12 +53,13 @@ func TestStorage(t *testing.T) {
 	s.asBefore(t, before)
 }
 
-// measured waits until the cluster has measured nodes and their pods.
+// measured waits until the cluster has measured nodes and their pods, and knows the nodes' kernels.
 func (s *labSite) measured(t *testing.T, nodes ...string) {
 	t.Helper()
 	s.eventually(t, "h1", "KUBECONFIG=/etc/kubernetes/admin.conf kubectl top pods -n kube-system | grep -q etcd-h1")
 	for _, node := range nodes {
 		s.eventually(t, "h1", "KUBECONFIG=/etc/kubernetes/admin.conf kubectl top nodes --no-headers | grep -q '^"+node+" .*Mi'")
+		s.eventually(t, "h1", "KUBECONFIG=/etc/kubernetes/admin.conf kubectl get node "+node+" --show-labels | grep -q feature.node.kubernetes.io/kernel-version.major=")
 	}
 }
 

@@ -78,15 +78,16 @@ func (l *Lab) Inside(r netip.Prefix) { l.services = append(l.services, r) }
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // counted is the table of the gateway's own count of what is for outside, to
-// hold what was written down against.
+// hold what was written down against. br_netfilter has what the bridge passes on
+// from host to host come by here too, which is not for the gateway.
 const counted = `
 table inet watch {
 	counter outside4 { }
 	counter outside6 { }
 	chain arrived {
 		type filter hook prerouting priority raw; policy accept;
-		iifname != "lo" ip daddr != { %[1]s, 224.0.0.0/4, 255.255.255.255 } counter name outside4
-		iifname != "lo" ip6 daddr != { %[2]s/64, fe80::/10, ff00::/8 } counter name outside6
+		ether daddr %[3]s ip daddr != { %[1]s, 224.0.0.0/4, 255.255.255.255 } counter name outside4
+		ether daddr %[3]s ip6 daddr != { %[2]s/64, fe80::/10, ff00::/8 } counter name outside6
 	}
 }
 `
@@ -96,7 +97,7 @@ func (l *Lab) capture() string { return filepath.Join(l.Dir, "egress.pcap") }
 // watch starts counting and writing down what reaches the gateway.
 func (l *Lab) watch(ctx context.Context) error {
 	table := exec.CommandContext(ctx, "ip", "netns", "exec", l.netns(""), "nft", "-f", "-")
-	table.Stdin = strings.NewReader(fmt.Sprintf(counted, l.Subnet(), l.address6(0)))
+	table.Stdin = strings.NewReader(fmt.Sprintf(counted, l.Subnet(), l.address6(0), l.mac(gatewayNumber)))
 	if out, err := table.CombinedOutput(); err != nil {
 		return fmt.Errorf("count at the gateway: %s (%w)", lastLines(out, 3), err)
 	}

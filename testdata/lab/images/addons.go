@@ -12,16 +12,19 @@ import (
 // nobody is whom the images of add-ons run as, upstream's too.
 const nobody = "65534:65534"
 
+var metricsServer = recipe{
+	repository: "registry.k8s.io/metrics-server/metrics-server", tag: "{version}", component: "metrics-server",
+	files: map[string]string{"metrics-server": "/metrics-server"}, entrypoint: []string{"/metrics-server"}, user: nobody,
+}
+
+var nodeFeatureDiscovery = recipe{
+	repository: "registry.k8s.io/nfd/node-feature-discovery", tag: "{version}", component: "node-feature-discovery",
+	files: map[string]string{"nfd-master": "/usr/bin/nfd-master", "nfd-worker": "/usr/bin/nfd-worker", "nfd-gc": "/usr/bin/nfd-gc"}, user: nobody,
+}
+
 // addons are images of real programs, by the names that charts ask for.
 var addons = []recipe{
-	{
-		repository: "registry.k8s.io/metrics-server/metrics-server", tag: "{version}", component: "metrics-server",
-		files: map[string]string{"metrics-server": "/metrics-server"}, entrypoint: []string{"/metrics-server"}, user: nobody,
-	},
-	{
-		repository: "registry.k8s.io/nfd/node-feature-discovery", tag: "{version}", component: "node-feature-discovery",
-		files: map[string]string{"nfd-master": "/usr/bin/nfd-master", "nfd-worker": "/usr/bin/nfd-worker", "nfd-gc": "/usr/bin/nfd-gc"}, user: nobody,
-	},
+	metricsServer, nodeFeatureDiscovery,
 	{
 		repository: "quay.io/metallb/controller", tag: "{version}", component: "metallb",
 		files: map[string]string{"controller": "/controller"}, entrypoint: []string{"/controller"},

@@ -7,8 +7,10 @@ import (
 	"github.com/mensylisir/kubexm/testdata/lab/components"
 )
 
-// askedFor are images that a lab has only where its config asks for them.
+// askedFor are images that a lab has only where its config asks for them. Those of add-ons have other
+// versions than the charts ask for.
 var askedFor = []recipe{
+	metricsServer, nodeFeatureDiscovery,
 	{
 		repository: "ghcr.io/kube-vip/kube-vip", tag: "{version}", component: "kube-vip",
 		files: map[string]string{"kube-vip": "/kube-vip"}, entrypoint: []string{"/kube-vip"}, base: true,
@@ -29,10 +31,6 @@ var askedFor = []recipe{
 	{ // commands that make and delete folders: those of the hosts
 		repository: "docker.io/openebs/linux-utils", tag: "4.3.0", component: "openebs",
 		files: map[string]string{}, base: true,
-	},
-	{
-		repository: "registry.k8s.io/metrics-server/metrics-server", tag: "{version}", component: "metrics-server",
-		files: map[string]string{"metrics-server": "/metrics-server"}, entrypoint: []string{"/metrics-server"}, user: nobody,
 	},
 	{
 		repository: "docker.io/calico/node", tag: "{version}", component: "calico",
