@@ -130,13 +130,13 @@ func TestEachWaitingFieldIsRefused(t *testing.T) {
 		"spec.roleGroups.loadbalancer": "  hosts: [{name: node1, address: 192.0.2.1}, {name: node2, address: 192.0.2.2}, {name: node3, address: 192.0.2.3}]\n" +
 			"  roleGroups: {master: [node1], worker: [node2], registry: [node2], loadbalancer: [node3]}\n" +
 			"  controlPlaneEndpoint: {address: 192.0.2.9}\n  loadBalancer: {external: {type: kubexm-kh}}\n",
-		"spec.kubernetes.kubeProxy.extraArgs":  "  kubernetes: {version: v1.34.10, kubeProxy: {extraArgs: {v: 3}}}\n",
-		"spec.kubernetes.autoRenewCerts":       "  kubernetes: {version: v1.34.10, autoRenewCerts: true}\n",
-		"spec.kubernetes.kata":                 "  kubernetes: {version: v1.34.10, kata: {enabled: true}}\n",
-		"spec.etcd.backupDir":                  "  etcd: {backupDir: /backups}\n",
-		"spec.etcd.backupPeriodHours":          "  etcd: {backupPeriodHours: 24}\n",
-		"spec.etcd.keepBackupNumber":           "  etcd: {keepBackupNumber: 5}\n",
-		"spec.monitoring":                      "  monitoring: {enabled: true}\n",
+		"spec.kubernetes.kubeProxy.extraArgs": "  kubernetes: {version: v1.34.10, kubeProxy: {extraArgs: {v: 3}}}\n",
+		"spec.kubernetes.autoRenewCerts":      "  kubernetes: {version: v1.34.10, autoRenewCerts: true}\n",
+		"spec.kubernetes.kata":                "  kubernetes: {version: v1.34.10, kata: {enabled: true}}\n",
+		"spec.etcd.backupDir":                 "  etcd: {backupDir: /backups}\n",
+		"spec.etcd.backupPeriodHours":         "  etcd: {backupPeriodHours: 24}\n",
+		"spec.etcd.keepBackupNumber":          "  etcd: {keepBackupNumber: 5}\n",
+		"spec.monitoring":                     "  monitoring: {enabled: true}\n",
 	}
 	for _, w := range UnsupportedFields() {
 		spec, ok := asks[w.Path]
