@@ -10,10 +10,11 @@ import (
 
 	"github.com/mensylisir/kubexm/installer/pipeline"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps/connector/conntest"
 )
 
-// preserving is a deletion that leaves etcd's data and the images.
+// preserving is a deletion that leaves etcd's data, volumes and the images.
 func (s *site) preserving(do func()) {
 	s.Cluster.Spec.Etcd.PreserveData = true
 	do()
@@ -38,6 +39,9 @@ func (s *site) stays() []string {
 	out := []string{c.Etcd.DataDir, "/var/lib/containerd", "/var/lib/kubexm"}
 	if c.Registry.Type == "registry" {
 		out = append(out, c.Registry.RegistryDataDir)
+	}
+	if part.HasOpenEBS(s.Cluster) {
+		out = append(out, c.Storage.OpenEBS.BasePath)
 	}
 	return out
 }
@@ -120,8 +124,9 @@ func withoutKeys(s conntest.Snapshot) conntest.Snapshot {
 func (s *site) onlyStays(first conntest.Snapshot) {
 	s.t.Helper()
 	found := map[string]bool{}
+	parents := []string{path.Dir(s.Cluster.Spec.Etcd.DataDir), path.Dir(s.Cluster.Spec.Storage.OpenEBS.BasePath)}
 	for line := range strings.Lines(conntest.Diff(first, s.State(true))) {
-		if strings.Contains(line, ": file "+path.Dir(s.Cluster.Spec.Etcd.DataDir)+" d") { // made for what is in it
+		if slices.ContainsFunc(parents, func(dir string) bool { return strings.Contains(line, ": file "+dir+" d") }) { // made for what is in it
 			continue
 		}
 		at := slices.IndexFunc(s.stays(), func(dir string) bool { return strings.Contains(line, dir) })

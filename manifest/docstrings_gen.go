@@ -82,7 +82,7 @@ var docstrings = map[string]string{
 	"Etcd.MaxSnapshots":                 "maxSnapshots is the maximum number of snapshot files to retain; 0 means unlimited.",
 	"Etcd.MaxWALs":                      "maxWals is the maximum number of write-ahead log files to retain; 0 means unlimited.",
 	"Etcd.Metrics":                      "Metrics is the level of detail of the exported metrics; extensive adds histograms.",
-	"Etcd.PreserveData":                 "preserveData keeps etcd's data, and the images on the hosts, when the cluster is deleted. A cluster that is created on these hosts afterwards uses them.",
+	"Etcd.PreserveData":                 "preserveData keeps etcd's data, the volumes of openebs, and the images on the hosts, when the cluster is deleted. A cluster that is created on these hosts afterwards uses them.",
 	"Etcd.QuotaBackendBytes":            "quotaBackendBytes is the maximum size of the database in bytes. etcd recommends at most 8 GiB.",
 	"Etcd.SnapshotCount":                "snapshotCount is the number of committed transactions after which etcd writes a snapshot to disk.",
 	"Etcd.Type":                         "Type of installation: kubexm runs etcd as a systemd service on the etcd hosts, kubeadm runs it as a static pod on each master, external uses an existing etcd cluster.",

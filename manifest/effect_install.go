@@ -18,6 +18,8 @@ const (
 	InstallAdd Install = "add"
 	// InstallSet applies every change, but refuses to remove the complete value.
 	InstallSet Install = "set"
+	// InstallOnce applies the first value, and refuses every other change.
+	InstallOnce Install = "once"
 	// InstallRemove applies removals, and refuses additions.
 	InstallRemove Install = "take"
 	// InstallLock is for versions: the locks of the bundles determine whether they differ.
@@ -31,7 +33,7 @@ const (
 
 // installs lists all values of the tag.
 func installs() []Install {
-	return []Install{InstallAll, InstallAdd, InstallSet, InstallRemove, InstallLock, InstallNew, InstallService}
+	return []Install{InstallAll, InstallAdd, InstallSet, InstallOnce, InstallRemove, InstallLock, InstallNew, InstallService}
 }
 
 // Describe describes what install does with a change of a field with this effect.
@@ -44,6 +46,7 @@ func (i Install) Describe(e Effect) string {
 		InstallAll:     "applied",
 		InstallAdd:     "additions and replacements are applied; removals are refused",
 		InstallSet:     "applied; refused if the complete value is removed",
+		InstallOnce:    "applied if it had no value; every other change is refused",
 		InstallRemove:  "removals are applied; additions are refused",
 		InstallLock:    "refused if the bundle's lock has another version",
 		InstallNew:     "new hosts are added; every other change is refused",
@@ -71,6 +74,8 @@ func (c Change) fixed(was, now *Cluster) bool {
 		return added(c)
 	case InstallSet:
 		return c.Now == "" && (!strings.HasPrefix(c.Path, "spec.dns.") || !now.ConfiguresDNS())
+	case InstallOnce:
+		return c.Was != "" && c.Was != "false"
 	case InstallService:
 		return now.Spec.Etcd.Type != "kubexm"
 	case InstallNew:

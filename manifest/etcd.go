@@ -12,8 +12,8 @@ type Etcd struct {
 	External ExternalEtcd `yaml:"external,omitempty"`
 	// DataDir is etcd's data directory on each member.
 	DataDir string `yaml:"dataDir,omitempty" default:"/var/lib/etcd" format:"path" effect:"immutable=create,etcd"`
-	// PreserveData keeps etcd's data, and the images on the hosts, when the cluster is
-	// deleted. A cluster that is created on these hosts afterwards uses them.
+	// PreserveData keeps etcd's data, the volumes of openebs, and the images on the hosts, when the
+	// cluster is deleted. A cluster that is created on these hosts afterwards uses them.
 	PreserveData bool `yaml:"preserveData,omitempty" default:"false" effect:"tool"`
 	// ExtraArgs are additional flags of etcd: a list of name=value, or a mapping.
 	ExtraArgs Args `yaml:"extraArgs,omitempty" effect:"etcd" install:"service"`

@@ -43,7 +43,7 @@ type Kubernetes struct {
 	// Kata installs Kata Containers: pods that request it run in lightweight virtual machines.
 	Kata Switch `yaml:"kata,omitempty" effect:"runtime"`
 	// NodeFeatureDiscovery labels nodes with the features of their hardware.
-	NodeFeatureDiscovery Switch `yaml:"nodeFeatureDiscovery,omitempty" effect:"addons"`
+	NodeFeatureDiscovery Switch `yaml:"nodeFeatureDiscovery,omitempty" effect:"addons" install:"once"`
 }
 
 // Switch enables an optional part of the cluster.

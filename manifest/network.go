@@ -55,5 +55,5 @@ type Storage struct {
 type OpenEBS struct {
 	// BasePath is the folder on each node in which volumes are created. Default:
 	// /var/openebs/local.
-	BasePath string `yaml:"basePath,omitempty" format:"path" effect:"addons"`
+	BasePath string `yaml:"basePath,omitempty" format:"path" effect:"addons" install:"once"`
 }

@@ -19,8 +19,20 @@ func HasOpenEBS(c *manifest.Cluster) bool { return c.Spec.Storage.OpenEBS.BasePa
 
 // OpenEBSIsDefault reports whether claims without a StorageClass get such a volume. The manifest of
 // longhorn makes its own class the default.
-func OpenEBSIsDefault(c *manifest.Cluster) bool {
-	return !slices.ContainsFunc(c.Spec.Addons, func(a manifest.Addon) bool { return a.Name == "longhorn" })
+func OpenEBSIsDefault(c *manifest.Cluster) bool { return !HasLonghorn(c) }
+
+// HasLonghorn reports whether longhorn is among the add-ons, which provides replicated volumes.
+func HasLonghorn(c *manifest.Cluster) bool {
+	return slices.ContainsFunc(c.Spec.Addons, func(a manifest.Addon) bool { return a.Name == "longhorn" })
+}
+
+// LonghornModules are the kernel modules that longhorn needs: nodes have its volumes by iSCSI
+// (https://longhorn.io/docs/1.8.0/deploy/install/#installation-requirements).
+func LonghornModules(c *manifest.Cluster) []string {
+	if !HasLonghorn(c) {
+		return nil
+	}
+	return []string{"iscsi_tcp"}
 }
 
 // Addons returns the add-ons of a cluster in the order of their installation: those that other fields

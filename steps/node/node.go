@@ -82,14 +82,14 @@ func dual(c *manifest.Cluster) bool {
 	return slices.ContainsFunc(c.Spec.Network.KubePodsCIDR, func(s string) bool { return strings.Contains(s, ":") })
 }
 
-// modules returns the kernel modules that these settings, containerd, kube-proxy and the
+// modules returns the kernel modules that these settings, containerd, kube-proxy, longhorn and the
 // pod network need.
 func modules(c *manifest.Cluster) []string {
 	m := []string{"overlay", "br_netfilter", "nf_conntrack"}
 	if c.Spec.Kubernetes.KubeProxy.Mode == "ipvs" {
 		m = append(m, "ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh")
 	}
-	return slices.Concat(m, part.NetworkOf(c).Modules, part.NodeCacheModules(c))
+	return slices.Concat(m, part.NetworkOf(c).Modules, part.NodeCacheModules(c), part.LonghornModules(c))
 }
 
 // kernel returns the live settings first, then the files for the next boot. In the other

@@ -156,8 +156,9 @@ func TestModulesOfAChoice(t *testing.T) {
 		{"wireguard", "wireguard", "set spec.network.flannel.backend to vxlan"},
 		{"ipip", "", "set spec.network.calico.vxlanMode to Always"},
 		{"dummy", "", "set spec.dns.nodelocaldns.enabled to false"},
+		{"iscsi_tcp", "", "remove longhorn from spec.addons"},
 	} {
-		config := site + "  dns: {nodelocaldns: {enabled: true}}\n"
+		config := site + "  dns: {nodelocaldns: {enabled: true}}\n  addons: [longhorn]\n"
 		if c.spec != "" {
 			config = strings.Replace(config, "{plugin: flannel}", "{plugin: flannel, flannel: {backend: "+c.spec+"}}", 1)
 		}
@@ -184,6 +185,17 @@ func TestModules(t *testing.T) {
 		}
 		if len(found) != 1 || found[0].What != c.want || !strings.Contains(found[0].Advice, "kubeProxy.mode") {
 			t.Errorf("%s: %v", name, found)
+		}
+	}
+}
+
+// TestCommandsOfLonghorn: its managers call a program of the node.
+func TestCommandsOfLonghorn(t *testing.T) {
+	for _, c := range []struct{ addons, want string }{{"[longhorn]", "missing commands: iscsiadm"}, {"[metallb]", ""}} {
+		kase := steptest.Case{Cluster: steptest.Cluster(t, site+"  addons: "+c.addons+"\n"), Before: machine(func(m *conntest.Machine) { m.NoCommands = []string{"iscsiadm"} })}
+		found := steptest.Check(t, kase, step(t, "preflight.commands", preflight.Options{}))
+		if got := found.Error(); got != c.want || c.want != "" && !strings.Contains(found[0].Advice, "open-iscsi") {
+			t.Errorf("%s: %v, want %q", c.addons, found, c.want)
 		}
 	}
 }

@@ -39,14 +39,14 @@ s units; systemctl show -p Id -p LoadState -p ActiveState -p FragmentPath -- kub
 s processes; grep -HxE 'kubelet|kube-apiserver|kube-controller|kube-scheduler|kube-proxy|etcd' /proc/[0-9]*/comm
 s traces; find /etc/kubernetes /var/lib/kubelet /etc/cni/net.d /var/lib/cni -maxdepth 2 -type f | head -n 100
 s modules; k=/lib/modules/$(uname -r)
-for m in overlay br_netfilter nf_conntrack ip_vs ip_vs_rr ip_vs_wrr ip_vs_sh vxlan ipip wireguard dummy; do
+for m in overlay br_netfilter nf_conntrack ip_vs ip_vs_rr ip_vs_wrr ip_vs_sh vxlan ipip wireguard dummy iscsi_tcp; do
 	if grep -q "^$m " /proc/modules; then echo "$m loaded"
 	elif [ -r "$k/modules.builtin" ] && tr - _ <"$k/modules.builtin" | grep -q "/$m\.ko"; then echo "$m builtin"
 	elif [ -d "/sys/module/$m" ]; then echo "$m builtin"
 	elif modprobe -n -q -- "$m"; then echo "$m available"
 	else echo "$m absent"; fi
 done
-s commands; for c in conntrack ebtables ethtool ip ipset iptables modprobe mount nsenter socat tar tc touch; do command -v "$c" >/dev/null && echo "$c"; done
+s commands; for c in conntrack ebtables ethtool ip ipset iptables iscsiadm modprobe mount nsenter socat tar tc touch; do command -v "$c" >/dev/null && echo "$c"; done
 s sysctls; for k in fs/inotify/max_user_instances fs/inotify/max_user_watches net/ipv6/conf/all/disable_ipv6; do [ -r "/proc/sys/$k" ] && echo "$k $(cat "/proc/sys/$k")"; done
 s sysctl-files; grep -HsE '^[[:space:]]*-?net[./](ipv[46]|bridge)[./][^=]*=' /etc/sysctl.conf /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/local/lib/sysctl.d/*.conf /usr/lib/sysctl.d/*.conf | head -n 500
 s held; dpkg-query -W -f '${db:Status-Want} ${Package}\n' | grep '^hold '; cat /etc/dnf/plugins/versionlock.list /etc/yum/pluginconf.d/versionlock.list

@@ -62,7 +62,7 @@ func running(ready bool) Object {
 	return Object{"phase": "Running", "conditions": []any{Object{"type": "Ready", "status": state}}}
 }
 
-func podReady(p Object) bool { return column(p, readyPath) == "True" }
+func podReady(p Object) bool { return column(p, readyPath+"status") == "True" }
 
 // controller returns the kind and the name of a pod's controller.
 func controller(p Object) (kind, name string) {

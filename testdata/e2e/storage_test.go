@@ -19,7 +19,13 @@ func TestStorage(t *testing.T) {
 	before := s.inventories(t)
 
 	without := s.listing(t, "h3")
-	said(t, s.install(t, without), 0, "create of cluster site: done")
+	plain := strings.ReplaceAll(readText(t, without), ", nodeFeatureDiscovery: {enabled: true}", "")
+	plain = strings.Replace(plain, "  storage:\n    openebs: {basePath: /mnt/volumes}\n", "", 1)
+	if strings.Contains(plain, "openebs") || strings.Contains(plain, "Discovery") {
+		t.Fatal(plain)
+	}
+	said(t, s.install(t, s.write(t, "plain.yaml", plain)), 0, "create of cluster site: done")
+	said(t, s.install(t, without), 0, "create of cluster site: done") // an existing cluster gets both
 	said(t, s.install(t, without), 0, "0 steps ran")
 	s.smoke(t)
 	s.measured(t, "h1", "h2")
