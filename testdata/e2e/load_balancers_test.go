@@ -112,16 +112,6 @@ END`)
 	phase("everything is restarted", quiet)
 	said(t, s.kubexm(t, "restart", "all", "-f", filepath.Join(s.dir, "config.yaml"), "--yes"), 0, "restart-all of cluster site: done")
 
-	// Back ends follow the masters: they lead to no API server that stops, nor to one before it is ready.
-	unnoticed := drivers.Limit{Gap: time.Second, Watch: 5 * time.Second}
-	config := filepath.Join(s.dir, "config.yaml")
-	phase("a master leaves", unnoticed)
-	said(t, s.kubexm(t, "node", "delete", "h3", "-f", config, "--yes"), 0, "node-delete of cluster site: done")
-	said(t, s.kubexm(t, "get", "endpoint", "-f", s.listing(t, "h3")), 0, "h1", "h2")
-	phase("a master joins", unnoticed)
-	said(t, s.kubexm(t, "node", "add", "h3", "--bundle", s.bundle, "--allow-unsigned", "-f", config), 0, "node-add of cluster site: done")
-	said(t, s.kubexm(t, "get", "endpoint", "-f", config), 0, "h1", "h2", "h3")
-
 	phase("load balancer host loses power", drivers.Limit{Gap: 3 * time.Second, Watch: 5 * time.Second, Failed: drivers.Unlimited, NewFailed: drivers.Unlimited})
 	other := map[string]string{"h5": "h6", "h6": "h5"}[holder]
 	h, err := s.Host(holder)
