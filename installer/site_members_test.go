@@ -122,35 +122,6 @@ func TestMembersOnMasters(t *testing.T) {
 	})
 }
 
-// TestInstallAddsMembers: an installation that adds etcd members, also with masters, gives every API
-// server their list, and kubeadm's configuration in the cluster. Nothing else restarts.
-func TestInstallAddsMembers(t *testing.T) {
-	for name, add := range map[string][]string{"etcd-hosts": {"etcd", "e4", "e5"}, "masters": {"master", "m8", "m9"}} {
-		each(t, []string{name}, func(s *site) {
-			s.Must(pipeline.Create, "create")
-			was := []string{"m1", "m2", "m3"}
-			s.Edit(lists(s.t, s.config, add[0], add[1:]...))
-			s.Must(pipeline.Create, "create with two more members")
-			s.membersAre(map[string][]string{"etcd": {"e1", "e2", "e3", "e4", "e5"}, "master": {"m1", "m2", "m3", "m8", "m9"}}[add[0]]...)
-			for _, m := range was {
-				if n := s.restarts(m); n != 1 {
-					s.t.Errorf("the API server of %s was started again %d times for two members", m, n)
-				}
-			}
-			if n := s.restarts("m8"); n > 0 {
-				s.t.Error("a master that joined was not given the list that kubeadm stores")
-			}
-			config, _ := s.Kube.Object("v1", "ConfigMap", "kube-system", "kubeadm-config")["data"].(map[string]any)
-			for _, h := range part.StoreOf(s.Cluster).Endpoints {
-				if text, _ := config["ClusterConfiguration"].(string); !strings.Contains(text, h) {
-					s.t.Errorf("kubeadm's configuration lacks %s:\n%s", h, text)
-				}
-			}
-			s.quiet("a creation after members have joined")
-		})
-	}
-}
-
 // TestTheLastMemberStays.
 func TestTheLastMemberStays(t *testing.T) {
 	each(t, []string{"etcd-hosts"}, func(s *site) {

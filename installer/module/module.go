@@ -39,9 +39,9 @@ func Foundation() plan.Module {
 }
 
 // ControlPlane creates the first master, and joins the others to it. All nodes join through
-// the endpoint. A cluster that exists already learns of the etcd members that the config adds.
+// the endpoint.
 func ControlPlane() plan.Module {
-	return plan.Module{Name: "control-plane", Plan: plan.Sequential(task.InitControlPlane(), task.TrustLoadBalancers(), task.InstallKubeVIP(), task.CheckEndpoint(), task.AlignKubeadm(), task.JoinMasters(), task.AlignEtcdClients())}
+	return plan.Module{Name: "control-plane", Plan: plan.Sequential(task.InitControlPlane(), task.TrustLoadBalancers(), task.InstallKubeVIP(), task.CheckEndpoint(), task.JoinMasters())}
 }
 
 // Nodes installs the pod network and the DNS cache, and joins the workers, in parallel. A worker

@@ -56,14 +56,6 @@ func UpdateKubeadm() plan.Task {
 	}}
 }
 
-// AlignKubeadm is UpdateKubeadm for an installation, which does not know what it adds to a cluster
-// that exists. Masters that join read the members of an etcd that runs as a service there.
-func AlignKubeadm() plan.Task {
-	return plan.Task{Name: "align-kubeadm", When: storeIs(part.Service), Plan: func(s plan.Scope) plan.Fragment {
-		return plan.On(s.Lead(), kubeadm.UpdateConfig(s.Want))
-	}}
-}
-
 // UpdateBalancers makes the load balancers on hosts of their own forward to masters that joined,
 // and know those of their kind that did.
 func UpdateBalancers() plan.Task {

@@ -114,16 +114,6 @@ func UpdateEtcdClients() plan.Task {
 	}}
 }
 
-// AlignEtcdClients is UpdateEtcdClients for an installation, which does not know what it adds to a
-// cluster that exists.
-func AlignEtcdClients() plan.Task {
-	return plan.Task{Name: "align-etcd-clients", When: storeIs(part.Service), Plan: func(s plan.Scope) plan.Fragment {
-		return plan.QualifyIDs("members", plan.Roll(s.Role(manifest.RoleMaster), func(h manifest.Host) plan.Fragment {
-			return plan.On(one(h), kubeadm.UpdateEtcdServers(s.Want), gate.API(s.Want))
-		}))
-	}}
-}
-
 // joiningMembers returns the targets that become etcd members which run as services.
 func joiningMembers(s plan.Scope) []manifest.Host {
 	if len(s.Targets) == 0 || part.StoreOf(s.Want).Kind != part.Service {
