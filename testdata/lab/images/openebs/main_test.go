@@ -70,7 +70,8 @@ func TestVolume(t *testing.T) {
 			stored[r.URL.Path+"/"+fmt.Sprint(at(in, "metadata", "name"))] = in
 			if containers, _ := at(in, "spec", "containers").([]any); len(containers) == 1 {
 				in["status"] = object{"phase": "Succeeded"}
-				did = append(did, strings.Trim(fmt.Sprint(containers[0].(object)["command"]), "[]")) //nolint:forcetypeassert // as it is sent
+				only, _ := containers[0].(object)
+				did = append(did, strings.Trim(fmt.Sprint(only["command"]), "[]"))
 			}
 		case http.MethodDelete:
 			delete(stored, r.URL.Path)
