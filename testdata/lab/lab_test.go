@@ -198,7 +198,8 @@ func TestLabPowerCut(t *testing.T) {
 	on := func(script string) string { return run(t, l.SSH(ctx, h, RootUser, script)) }
 	on("echo kept >/root/kept && sync && ip link add cut0 type bridge")
 	was := on("systemd-run --unit lasting sleep 600 2>&1; cat /proc/1/stat | cut -d' ' -f22")
-	on("echo lost >/root/lost && echo changed >>/etc/hosts && sync /etc/hosts")
+	on("mkdir /root/deleted && for i in $(seq 2000); do echo $i > /root/deleted/$i; done && sync")
+	on("echo lost >/root/lost && echo changed >>/etc/hosts && sync /etc/hosts; rm -r /root/deleted")
 	if err := l.Cut(h); err != nil {
 		t.Fatal(err)
 	}
@@ -213,6 +214,10 @@ func TestLabPowerCut(t *testing.T) {
 	}
 	if got := on("cat /root/lost 2>/dev/null || true"); got != "" {
 		t.Errorf("what was never written to the disk is there: %q", got)
+	}
+	// A deletion that was lost is as if it had never been: its blocks were not given back.
+	if got := on("ls /root/deleted | wc -l; cat /root/deleted/1 /root/deleted/2000"); got != "2000\n1\n2000" {
+		t.Errorf("a folder that was being deleted has %q", got)
 	}
 	if on("cat /proc/1/stat | cut -d' ' -f22") == was {
 		t.Error("it did not start anew")
