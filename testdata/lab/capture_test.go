@@ -140,7 +140,9 @@ func TestEgressOfFrames(t *testing.T) {
 		{name: "cut short", frame: ip4(6, "192.0.2.1")[:30]},
 	}
 	l := &Lab{Index: 1}
-	l.addHosts(2)
+	if err := l.addHosts(2, nil); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			packets, err := parseCapture(captured(test.frame))
@@ -184,7 +186,9 @@ func FuzzCapture(f *testing.F) {
 	f.Add(captured(ip4(6, "192.0.2.1", tcp(443)...), arp("192.0.2.1"), ip6(0, "ff02::16", 58, 0, 5, 2, 0, 0, 1, 0, 143, 0)))
 	f.Add(captured(ip4(17, "10.99.1.1", udp(53, dns(1, "registry", "example", "com")...)...)))
 	l := &Lab{Index: 1}
-	l.addHosts(1)
+	if err := l.addHosts(1, nil); err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		packets, err := parseCapture(raw)
 		if err != nil {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +26,9 @@ type Options struct {
 	// so on, from the beginning again. None means Debian12.
 	Roots []string
 	Cache string // "" is the usual one, see components.DefaultCache
+	// Addresses are those of h1, h2, …, "172.16.0.2,2001:db8::1" each, all in one /24 and one
+	// /64. None means those of the lab's index.
+	Addresses []string
 	// DiskSize is how large the hosts' disks are, in bytes. 0 is what the roots have:
 	// 40 GiB, of which only what is written takes space.
 	DiskSize int64
@@ -38,8 +43,12 @@ type Options struct {
 // Lab is a lab that is up.
 type Lab struct {
 	Name  string `json:"name"`
-	Index int    `json:"index"` // decides its addresses
-	Dir   string `json:"dir"`   // all of its files
+	Index int    `json:"index"` // decides its addresses, unless it has Net and Net6
+	// Net are the first three numbers of its addresses, and Net6 the IPv6 addresses
+	// without "::" and the number; "" where the index decides.
+	Net   string `json:"net,omitempty"`
+	Net6  string `json:"net6,omitempty"`
+	Dir   string `json:"dir"` // all of its files
 	Hosts []Host `json:"hosts"`
 	// Watcher writes down what reaches the gateway.
 	Watcher Process `json:"watcher"`
@@ -100,7 +109,9 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		}
 	}
 	return o.bring(ctx, begun, func() (*Lab, error) { return reserve(ctx, o) }, func(l *Lab) error {
-		l.addHosts(o.Hosts)
+		if err := l.addHosts(o.Hosts, o.Addresses); err != nil {
+			return err
+		}
 		for i := range l.Hosts {
 			h := &l.Hosts[i]
 			h.Root = o.Roots[i%len(o.Roots)]
@@ -124,6 +135,9 @@ func (o *Options) complete() error {
 	o.Hosts = max(o.Hosts, 1)
 	if o.Hosts > lastHost-10 {
 		return fmt.Errorf("%d hosts are more than one lab takes", o.Hosts)
+	}
+	if len(o.Addresses) > 0 && len(o.Addresses) != o.Hosts {
+		return fmt.Errorf("%d addresses for %d hosts", len(o.Addresses), o.Hosts)
 	}
 	if o.DiskSize != 0 && o.DiskSize < smallestDisk {
 		return fmt.Errorf("a disk of %d bytes: a root file system needs %d", o.DiskSize, smallestDisk)
@@ -176,15 +190,42 @@ func (l *Lab) inTurn(ctx context.Context, steps ...func(context.Context) error) 
 }
 
 // addHosts names the hosts and gives them their addresses.
-func (l *Lab) addHosts(n int) {
+func (l *Lab) addHosts(n int, addresses []string) error {
 	for i := 1; i <= n; i++ {
-		l.Hosts = append(l.Hosts, Host{
-			Name:     fmt.Sprintf("h%d", i),
-			Address:  l.address(10 + i),
-			Address6: l.address6(10 + i),
-			MAC:      l.mac(10 + i),
-		})
+		h := Host{Name: fmt.Sprintf("h%d", i), Address: l.address(10 + i), Address6: l.address6(10 + i), MAC: l.mac(10 + i)}
+		if len(addresses) > 0 {
+			var err error
+			if h.Address, h.Address6, err = l.own(addresses[i-1]); err != nil {
+				return fmt.Errorf("address of %s: %w", h.Name, err)
+			}
+		}
+		l.Hosts = append(l.Hosts, h)
 	}
+	return nil
+}
+
+// own splits a pair of Options.Addresses. The first one decides the ranges.
+func (l *Lab) own(pair string) (address, address6 string, err error) {
+	address, address6, _ = strings.Cut(pair, ",")
+	net, number, in := cutLast(address, ".")
+	net6, _, in6 := cutLast(address6, "::")
+	if last, err := strconv.Atoi(number); !in || !in6 || err != nil || last < 1 || last > besideHosts {
+		return "", "", fmt.Errorf("%q: it must be an IPv4 address whose last number is 1 to %d, a comma, and an IPv6 address with one number after its ::", pair, besideHosts)
+	}
+	if l.Net == "" {
+		l.Net, l.Net6 = net, net6
+	}
+	if l.Net != net || l.Net6 != net6 {
+		return "", "", fmt.Errorf("%s is not in %s.0/24 and %s::/64", pair, l.Net, l.Net6)
+	}
+	return address, address6, nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if at := strings.LastIndex(s, sep); at >= 0 {
+		return s[:at], s[at+len(sep):], true
+	}
+	return s, "", false
 }
 
 // Open gives the lab of a name that is up. In another process than the one

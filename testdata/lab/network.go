@@ -13,18 +13,39 @@ import (
 // for each index: 10.99.INDEX.0/24 and fd99:0:0:INDEX::/64. The gateway is at
 // 1, the workdir hosts at 2 and 3, the hosts from 11 on. What the lab itself asks of
 // hosts by ssh comes from 4, which the workdir host has too: so a host's log tells it
-// from what is run on the workdir host.
+// from what is run on the workdir host. Where Options.Addresses gives the hosts others,
+// these numbers are 251 to 254 of their ranges.
 const (
 	gatewayNumber   = 1
 	workdirNumber   = 2
 	elsewhereNumber = 3
 	askerNumber     = 4
+	besideHosts     = 250 // is added to them where hosts have the low numbers
 	bridge          = "br0"
 )
 
-func (l *Lab) address(n int) string  { return fmt.Sprintf("10.99.%d.%d", l.Index, n) }
-func (l *Lab) address6(n int) string { return fmt.Sprintf("fd99:0:0:%x::%x", l.Index, n) }
-func (l *Lab) mac(n int) string      { return fmt.Sprintf("02:99:00:00:%02x:%02x", l.Index, n) }
+func (l *Lab) address(n int) string {
+	if l.Net == "" {
+		return fmt.Sprintf("10.99.%d.%d", l.Index, n)
+	}
+	return fmt.Sprintf("%s.%d", l.Net, beside(n))
+}
+
+func (l *Lab) address6(n int) string {
+	if l.Net6 == "" {
+		return fmt.Sprintf("fd99:0:0:%x::%x", l.Index, n)
+	}
+	return fmt.Sprintf("%s::%x", l.Net6, beside(n))
+}
+
+func beside(n int) int {
+	if n >= gatewayNumber && n <= askerNumber {
+		return besideHosts + n
+	}
+	return n
+}
+
+func (l *Lab) mac(n int) string { return fmt.Sprintf("02:99:00:00:%02x:%02x", l.Index, n) }
 
 // Subnet is the range that the lab's addresses are from.
 func (l *Lab) Subnet() string { return l.address(0) + "/24" }
@@ -63,8 +84,8 @@ func (l *Lab) makeNetwork(ctx context.Context) error {
 	b.add("-n %s addr add %s/24 dev %s", net, l.address(gatewayNumber), bridge)
 	b.add("-n %s addr add %s/64 dev %s nodad", net, l.address6(gatewayNumber), bridge)
 	b.add("-n %s link set %s up", net, bridge)
-	l.join(&b, workdirSuffix, workdirNumber)
-	l.join(&b, elsewhereSuffix, elsewhereNumber)
+	l.join(&b, workdirSuffix, l.mac(workdirNumber), l.address(workdirNumber), l.address6(workdirNumber))
+	l.join(&b, elsewhereSuffix, l.mac(elsewhereNumber), l.address(elsewhereNumber), l.address6(elsewhereNumber))
 	b.add("-n %s addr add %s/24 dev eth0", l.netns(workdirSuffix), l.address(askerNumber))
 	for i := range l.Hosts {
 		l.plug(&b, &l.Hosts[i])
@@ -82,18 +103,18 @@ func (l *Lab) plug(b *batch, h *Host) {
 		l.plugMachine(b, h.Name)
 		return
 	}
-	l.join(b, h.Name, l.number(h))
+	l.join(b, h.Name, h.MAC, h.Address, h.Address6)
 }
 
 // join puts a namespace on the bridge.
-func (l *Lab) join(b *batch, name string, n int) {
+func (l *Lab) join(b *batch, name, mac, address, address6 string) {
 	net, own, port := l.netns(""), l.netns(name), "v"+name
 	b.netns(own)
 	b.add("-n %s link add %s type veth peer name eth0 netns %s", net, port, own)
 	b.add("-n %s link set %s master %s up", net, port, bridge)
-	b.add("-n %s link set eth0 address %s", own, l.mac(n))
-	b.add("-n %s addr add %s/24 dev eth0", own, l.address(n))
-	b.add("-n %s addr add %s/64 dev eth0 nodad", own, l.address6(n))
+	b.add("-n %s link set eth0 address %s", own, mac)
+	b.add("-n %s addr add %s/24 dev eth0", own, address)
+	b.add("-n %s addr add %s/64 dev eth0 nodad", own, address6)
 	b.add("-n %s link set eth0 up", own)
 	b.add("-n %s route add default via %s", own, l.address(gatewayNumber))
 	b.add("-n %s route add default via %s", own, l.address6(gatewayNumber))

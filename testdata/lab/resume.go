@@ -157,7 +157,7 @@ func reserveAgain(o Options, name string) (*Lab, *Saved, error) {
 		return nil, nil, err
 	}
 	was := s.Lab
-	l := &Lab{Name: was.Name, Index: was.Index, Dir: filepath.Join(labsDir(o.Cache), o.Name), DiskSize: was.DiskSize, log: o.Log}
+	l := &Lab{Name: was.Name, Index: was.Index, Net: was.Net, Net6: was.Net6, Dir: filepath.Join(labsDir(o.Cache), o.Name), DiskSize: was.DiskSize, log: o.Log}
 	l.Hosts = slices.Clone(was.Hosts)
 	for i := range l.Hosts {
 		l.Hosts[i].Holder = Process{}

@@ -16,6 +16,9 @@ func WithRoots(roots ...string) Option { return func(o *Options) { o.Roots = roo
 // WithDisks gives the hosts disks of a size, see Options.DiskSize.
 func WithDisks(bytes int64) Option { return func(o *Options) { o.DiskSize = bytes } }
 
+// At gives the hosts addresses, see Options.Addresses.
+func At(addresses ...string) Option { return func(o *Options) { o.Addresses = addresses } }
+
 // Named gives the lab a name that does not follow from the test's: one that another
 // test resumes it by.
 func Named(name string) Option { return func(o *Options) { o.Name = name } }
