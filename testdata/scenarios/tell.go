@@ -42,6 +42,9 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 		": etcd/", ": "+dir+"/").Replace(text)
 	o := sitetest.Options{Config: text, Root: root, Repositories: map[string]string{"debian-13": manifest.Deb, "kubexmlab-9": manifest.RPM},
 		Change: func(h manifest.Host, mach *conntest.Machine) {
+			if !strings.HasPrefix(h.Address, net+".") { // the config has its own
+				mach.Addresses = []string{h.InternalAddress[0] + "/24"}
+			}
 			if system := m.Systems[h.Name]; system != "" {
 				id, release, _ := strings.Cut(system, "-")
 				mach.OSRelease = fmt.Sprintf("ID=%q\nVERSION_ID=%q\n", id, release)

@@ -22,17 +22,19 @@ var nodeFeatureDiscovery = recipe{
 	files: map[string]string{"nfd-master": "/usr/bin/nfd-master", "nfd-worker": "/usr/bin/nfd-worker", "nfd-gc": "/usr/bin/nfd-gc"}, user: nobody,
 }
 
+var metalLBController = recipe{
+	repository: "quay.io/metallb/controller", tag: "{version}", component: "metallb",
+	files: map[string]string{"controller": "/controller"}, entrypoint: []string{"/controller"},
+}
+
+var metalLBSpeaker = recipe{
+	repository: "quay.io/metallb/speaker", tag: "{version}", component: "metallb",
+	files: map[string]string{"speaker": "/speaker"}, entrypoint: []string{"/speaker"},
+}
+
 // addons are images of real programs, by the names that charts ask for.
 var addons = []recipe{
-	metricsServer, nodeFeatureDiscovery,
-	{
-		repository: "quay.io/metallb/controller", tag: "{version}", component: "metallb",
-		files: map[string]string{"controller": "/controller"}, entrypoint: []string{"/controller"},
-	},
-	{
-		repository: "quay.io/metallb/speaker", tag: "{version}", component: "metallb",
-		files: map[string]string{"speaker": "/speaker"}, entrypoint: []string{"/speaker"},
-	},
+	metricsServer, nodeFeatureDiscovery, metalLBController, metalLBSpeaker,
 }
 
 // StandIn is an image that has another one's name and none of its programs: its

@@ -10,7 +10,7 @@ import (
 // askedFor are images that a lab has only where its config asks for them. Those of add-ons have other
 // versions than the charts ask for.
 var askedFor = []recipe{
-	metricsServer, nodeFeatureDiscovery,
+	metricsServer, nodeFeatureDiscovery, metalLBController, metalLBSpeaker,
 	{
 		repository: "ghcr.io/kube-vip/kube-vip", tag: "{version}", component: "kube-vip",
 		files: map[string]string{"kube-vip": "/kube-vip"}, entrypoint: []string{"/kube-vip"}, base: true,
