@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/mensylisir/kubexm/manifest/refusal"
 )
@@ -36,8 +35,8 @@ func (a *app) confirmHosts(ctx context.Context, f *siteFlags, s *siteRun) error 
 	}
 	what := fmt.Sprintf("the config of %s contains hosts that no run with this workdir has connected to: %s", f.bundle, strings.Join(unseen, ", "))
 	no := &refusal.Error{Err: errors.New(what), Kind: refusal.Usage, Advice: "--yes connects to them with your SSH keys and passwords; -f uses your own config"}
-	in, ok := a.in.(*os.File)
-	if !ok || a.structured() || !term.IsTerminal(int(in.Fd())) {
+	in := a.terminal()
+	if in == nil {
 		return no
 	}
 	yes, err := a.confirm(ctx, in, what+"\nConnect to them with your SSH keys and passwords? [y/N] ")

@@ -133,7 +133,7 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *siteRun) (err error) 
 	if err := a.openSigner(ctx, f, s); err != nil {
 		return err
 	}
-	if err := s.Confirm(); err != nil && !f.yes && !f.dryRun {
+	if err := a.consented(f, s); err != nil {
 		return err
 	}
 	if err := a.confirmHosts(ctx, f, s); err != nil {
@@ -170,6 +170,9 @@ func (a *app) onSite(ctx context.Context, f *siteFlags, s *siteRun) (err error) 
 		}
 	}
 	if err := a.beforeMembership(ctx, s); err != nil {
+		return err
+	}
+	if err := a.consent(ctx, f, s); err != nil {
 		return err
 	}
 	s.kubeconfig = cluster.KubeconfigPath(s.Session.Workdir.Dir)
