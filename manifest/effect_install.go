@@ -106,11 +106,12 @@ func (c *Cluster) ConfiguresDNS() bool {
 
 // Host returns the host with a name.
 func (c *Cluster) Host(name string) (Host, bool) {
-	i := slices.IndexFunc(c.Spec.Hosts, func(h Host) bool { return h.Name == name })
-	if i < 0 {
-		return Host{}, false
+	for i := range c.Spec.Hosts { // by index: a copy of each host costs more than its name
+		if c.Spec.Hosts[i].Name == name {
+			return c.Spec.Hosts[i], true
+		}
 	}
-	return c.Spec.Hosts[i], true
+	return Host{}, false
 }
 
 // RolesOf returns the roles of a host, in the order of spec.roleGroups.

@@ -119,16 +119,29 @@ func (r RoleGroups) Has(role, host string) bool {
 	return slices.ContainsFunc(r.entries(role), func(e string) bool { return represents(e, host) })
 }
 
+// fewHosts are so few that looking for each of them costs less than a map of all hosts.
+const fewHosts = 8
+
 // HostsWith returns the hosts of a role, in the order in which the role lists them.
 func (c *Cluster) HostsWith(role string) []Host {
-	at := map[string]int{}
+	names := c.Spec.RoleGroups.Names(role)
+	if len(names) <= fewHosts {
+		var hosts []Host
+		for _, name := range names {
+			if h, ok := c.Host(name); ok {
+				hosts = append(hosts, h)
+			}
+		}
+		return hosts
+	}
+	at := make(map[string]int, len(c.Spec.Hosts))
 	for i := range c.Spec.Hosts {
 		if name := c.Spec.Hosts[i].Name; at[name] == 0 {
 			at[name] = i + 1 // the first of a name
 		}
 	}
 	var hosts []Host
-	for _, name := range c.Spec.RoleGroups.Names(role) {
+	for _, name := range names {
 		if i := at[name]; i > 0 {
 			hosts = append(hosts, c.Spec.Hosts[i-1])
 		}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -213,13 +214,21 @@ func RemoveNames(c *manifest.Cluster) steps.Step {
 // name, the registry's name, and the config's own lines. joined is true for a master whose
 // own API server runs, and for a worker with its own load balancer. away lists hosts that cannot be reached.
 func Hosts(c *manifest.Cluster, self string, joined bool, away ...string) []byte {
-	var b strings.Builder
+	var b bytes.Buffer // each host of a thousand has a line of every one
 	line := func(address string, names ...string) {
-		if address != "" && len(names) > 0 {
-			fmt.Fprintf(&b, "%s %s\n", address, strings.Join(names, " "))
+		if address == "" || len(names) == 0 {
+			return
 		}
+		b.WriteString(address)
+		for _, n := range names {
+			b.WriteByte(' ')
+			b.WriteString(n)
+		}
+		b.WriteByte('\n')
 	}
-	for _, h := range c.Spec.Hosts {
+	b.Grow(len(c.Spec.Hosts) * 64)
+	for i := range c.Spec.Hosts {
+		h := &c.Spec.Hosts[i]
 		for _, a := range h.InternalAddress {
 			line(a, h.Name, h.Name+"."+c.Spec.Kubernetes.ClusterName)
 		}
@@ -233,7 +242,7 @@ func Hosts(c *manifest.Cluster, self string, joined bool, away ...string) []byte
 	for _, e := range c.Spec.Extra.Hosts {
 		line(e.Address, e.Domain)
 	}
-	return []byte(b.String())
+	return b.Bytes()
 }
 
 // Address returns the address at which the cluster's hosts reach h: its internal one, if it

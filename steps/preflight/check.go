@@ -123,6 +123,19 @@ func peers(h *steps.Host, o Options) ([]peer, error) {
 	return out, nil
 }
 
+// peerNamed returns one of them; nil if it is not checked.
+func peerNamed(h *steps.Host, o Options, name string) (*peer, error) {
+	x, ok := h.Cluster.Host(name)
+	if !ok || !slices.Contains(o.Hosts, name) {
+		return nil, nil
+	}
+	f, err := facts.On(name).Get(h)
+	if err != nil {
+		return nil, err
+	}
+	return &peer{x, f}, nil
+}
+
 // compare wraps a check of all hosts.
 func compare(look func(*manifest.Cluster, []peer) steps.Findings) func(context.Context, *steps.Host, Options) (steps.Findings, error) {
 	return func(_ context.Context, h *steps.Host, o Options) (steps.Findings, error) {

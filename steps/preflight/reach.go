@@ -25,11 +25,14 @@ const (
 )
 
 func reachCheck() Check {
+	of := rosters()
 	return Check{
 		Name: "preflight.reachability", Question: "whether the hosts reach each other on the cluster's ports", Levels: "error, warning, note", Compares: true, Slow: true,
 		Limits: fmt.Sprintf("an answer within %s, which may be a refused connection; only a warning if kubexm will stop the other host's firewall", reachTimeout),
 		Reads:  "a connection that the host's sshd opens for kubexm", Source: "nodes to API servers and registry, masters to kubelets and etcd, etcd members to each other",
-		look: checkReach,
+		look: func(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
+			return checkReach(ctx, h, o, of(h.Cluster).goals(h.Name))
+		},
 	}
 }
 
@@ -40,85 +43,115 @@ type goal struct {
 	who  string // the program that listens on it
 }
 
-// roster lists the cluster's ports: which hosts listen, and which have to reach them.
+// roster lists the cluster's ports: which hosts listen, and which have to reach them. It is computed once for
+// all hosts of a run.
 type roster struct {
-	ports []part.Port
-	names map[part.Group]map[string]bool
+	cluster *manifest.Cluster
+	ports   []part.Port
+	on      [][]string        // by port: the hosts that listen
+	from    []map[string]bool // by port: the hosts that have to reach them
 }
 
-func newRoster(c *manifest.Cluster) roster {
-	r := roster{names: map[part.Group]map[string]bool{}}
+func newRoster(c *manifest.Cluster) *roster {
+	r := &roster{cluster: c}
+	names := map[part.Group][]string{}
+	all := func(groups []part.Group) (out []string) {
+		for _, g := range groups {
+			if _, ok := names[g]; !ok {
+				names[g] = g.Names(c)
+			}
+			out = append(out, names[g]...)
+		}
+		return out
+	}
 	for _, p := range part.Ports(c) {
 		if len(p.From) == 0 {
 			continue
 		}
-		r.ports = append(r.ports, p)
-		for _, g := range slices.Concat(p.On, p.From) {
-			if r.names[g] != nil {
-				continue
-			}
-			r.names[g] = map[string]bool{}
-			for _, name := range g.Names(c) {
-				r.names[g][name] = true
-			}
+		on := all(p.On)
+		slices.Sort(on)
+		from := map[string]bool{}
+		for _, name := range all(p.From) {
+			from[name] = true
 		}
+		r.ports, r.on, r.from = append(r.ports, p), append(r.on, slices.Compact(on)), append(r.from, from)
 	}
 	return r
 }
 
-// goals returns the ports of the host to that the host from has to reach.
-func (r roster) goals(from, to string) []goal {
-	in := func(groups []part.Group, host string) bool {
-		return slices.ContainsFunc(groups, func(g part.Group) bool { return r.names[g][host] })
-	}
+// goals returns the ports of other hosts that the host from has to reach.
+func (r *roster) goals(from string) []goal {
 	var out []goal
-	for _, p := range r.ports {
-		if in(p.On, to) && in(p.From, from) {
-			out = append(out, goal{to, p.Number, p.Reached})
+	for i, p := range r.ports {
+		if !r.from[i][from] {
+			continue
+		}
+		for _, host := range r.on[i] {
+			if host != from {
+				out = append(out, goal{host, p.Number, p.Reached})
+			}
 		}
 	}
 	return out
 }
 
-func checkReach(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
+// rosters returns a function that returns the roster of a cluster, the last one of which it remembers.
+func rosters() func(*manifest.Cluster) *roster {
+	var mu sync.Mutex
+	var last *roster
+	return func(c *manifest.Cluster) *roster {
+		mu.Lock()
+		defer mu.Unlock()
+		if last == nil || last.cluster != c {
+			last = newRoster(c)
+		}
+		return last
+	}
+}
+
+func checkReach(ctx context.Context, h *steps.Host, o Options, goals []goal) (steps.Findings, error) {
 	ours, err := Joined(ctx, h)
 	if err != nil || ours { // it reaches them already, or its steps report why not
 		return nil, err
 	}
-	all, err := peers(h, o)
-	if err != nil {
-		return nil, err
-	}
+	known := map[string]*peer{}
 	var mu sync.Mutex
 	var untested error
 	lost := map[goal][]string{} // hosts by port and program, for one finding each
-	roles := newRoster(h.Cluster)
 	var g errgroup.Group
 	g.SetLimit(reachAtOnce)
-	for _, p := range all {
-		a, _, _ := inside(p.Host, p.facts)
-		if p.Name == h.Name || !a.IsValid() {
+	for _, x := range goals {
+		p, ok := known[x.host]
+		if !ok {
+			if p, err = peerNamed(h, o, x.host); err != nil {
+				return nil, err
+			}
+			known[x.host] = p
+		}
+		if p == nil { // it is not checked
 			continue
 		}
-		for _, x := range roles.goals(h.Name, p.Name) {
-			g.Go(func() error {
-				what, why := h.Reach(ctx, net.JoinHostPort(a.String(), strconv.Itoa(int(x.port))), reachTimeout)
-				mu.Lock()
-				defer mu.Unlock()
-				switch what {
-				case runner.Reached:
-				case runner.Untested:
-					untested = why
-				case runner.Unreached:
-					key := goal{port: x.port, who: x.who}
-					if len(p.facts.Firewalls) > 0 && !h.Cluster.Spec.System.Keeps(manifest.KeepFirewall) {
-						key.host = "stopped" // kubexm stops the firewall that may block it
-					}
-					lost[key] = append(lost[key], p.Name)
-				}
-				return ctx.Err()
-			})
+		a, _, _ := inside(p.Host, p.facts)
+		if !a.IsValid() {
+			continue
 		}
+		g.Go(func() error {
+			what, why := h.Reach(ctx, net.JoinHostPort(a.String(), strconv.Itoa(int(x.port))), reachTimeout)
+			mu.Lock()
+			defer mu.Unlock()
+			switch what {
+			case runner.Reached:
+			case runner.Untested:
+				untested = why
+			case runner.Unreached:
+				key := goal{port: x.port, who: x.who}
+				if len(p.facts.Firewalls) > 0 && !h.Cluster.Spec.System.Keeps(manifest.KeepFirewall) {
+					key.host = "stopped" // kubexm stops the firewall that may block it
+				}
+				lost[key] = append(lost[key], p.Name)
+			}
+			return ctx.Err()
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err

@@ -358,13 +358,18 @@ func (k *Kube) put(o Object) {
 // drop deletes an object. Deleting a namespace deletes its content.
 func (k *Kube) drop(o Object) {
 	k.store().RemoveAll(k.file(o))
-	ns := word(o, "metadata", "name")
-	for _, p := range k.store().Below(k.storeDir()) {
-		if word(o, "kind") == "Namespace" && path.Base(path.Dir(p)) == ns {
-			k.store().RemoveAll(p)
+	if ns := word(o, "metadata", "name"); word(o, "kind") == "Namespace" {
+		for _, p := range k.store().Below(k.storeDir()) {
+			if path.Base(path.Dir(p)) == ns {
+				k.store().RemoveAll(p)
+			}
 		}
+		k.tidy()
+		return
 	}
-	k.tidy()
+	for dir := path.Dir(k.file(o)); dir != k.storeDir() && len(k.store().Names(dir)) == 0; dir = path.Dir(dir) {
+		k.store().RemoveAll(dir)
+	}
 }
 
 // tidy deletes empty folders.
@@ -379,14 +384,19 @@ func (k *Kube) tidy() {
 // all returns the objects of a kind.
 func (k *Kube) all(kind string) []Object {
 	var out []Object
-	for _, p := range k.store().Below(k.storeDir()) {
-		f, ok := k.store().File(p)
-		if !ok || f.Mode.IsDir() || !strings.HasPrefix(p, k.storeDir()+"/"+kind+".") {
+	for _, name := range k.store().Names(k.storeDir()) {
+		if !strings.HasPrefix(name, kind+".") {
 			continue
 		}
-		var o Object
-		if err := json.Unmarshal(f.Data, &o); err == nil {
-			out = append(out, o)
+		for _, p := range k.store().Below(k.storeDir() + "/" + name) {
+			f, ok := k.store().File(p)
+			if !ok || f.Mode.IsDir() {
+				continue
+			}
+			var o Object
+			if err := json.Unmarshal(f.Data, &o); err == nil {
+				out = append(out, o)
+			}
 		}
 	}
 	return out

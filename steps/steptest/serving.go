@@ -42,11 +42,6 @@ func (*Kube) question(host string) Object {
 // one per line. A kubelet whose certificate was lost in a power failure has requested
 // another one at its start.
 func (k *Kube) requests(c call) connector.Result {
-	for _, o := range k.all("Node") {
-		if s := k.hosts[word(o, "metadata", "name")]; s != nil && (k.stands || s.Unit("kubelet.service").Active) {
-			k.asks(s)
-		}
-	}
 	if names := c.words[2:]; len(names) > 0 {
 		var found []Object
 		for _, name := range names {
@@ -55,6 +50,11 @@ func (k *Kube) requests(c call) connector.Result {
 			}
 		}
 		return printed(found, len(names) == 1)
+	}
+	for _, o := range k.all("Node") {
+		if s := k.hosts[word(o, "metadata", "name")]; s != nil && (k.stands || s.Unit("kubelet.service").Active) {
+			k.asks(s)
+		}
 	}
 	signer, ok := strings.CutPrefix(c.flags["--field-selector"], "spec.signerName=")
 	if !ok || !strings.HasPrefix(c.flags["-o"], "go-template={{range .items}}{{if not (and .status .status.conditions)}}") {

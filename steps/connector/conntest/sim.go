@@ -24,7 +24,7 @@ type Sim struct {
 
 	mu       sync.Mutex
 	machine  Machine
-	files    map[string]*File
+	files    tree
 	units    map[string]*unit
 	sysctls  map[string]string
 	boot     map[string]string            // the kernel's own settings
@@ -93,7 +93,7 @@ type handler struct {
 func New(t TB) *Sim {
 	s := &Sim{
 		t: t, machine: DefaultMachine(),
-		files: map[string]*File{}, units: map[string]*unit{}, modules: map[string]string{}, packages: map[string]pack{}, generated: map[string]string{},
+		files: newTree(), units: map[string]*unit{}, modules: map[string]string{}, packages: map[string]pack{}, generated: map[string]string{},
 		jobs: map[string]*job{}, polls: jobPolls, hostname: "node1", boots: 1,
 	}
 	s.initFiles()

@@ -49,12 +49,12 @@ func (s *Sim) Crash(pick func(n int) int, lost func() bool) {
 	defer s.mu.Unlock()
 	if s.disk.past != nil {
 		kept := s.disk.past[pick(len(s.disk.past))]
-		s.files = map[string]*File{}
+		s.files = newTree()
 		for p, f := range kept {
-			s.files[p] = &f
+			s.files.put(p, &f)
 		}
 		for _, p := range slices.Sorted(maps.Keys(s.disk.dirty)) {
-			if f := s.files[p]; f != nil && f.Mode.IsRegular() && lost() {
+			if f := s.files.at[p]; f != nil && f.Mode.IsRegular() && lost() {
 				f.Data = nil
 			}
 		}
@@ -66,8 +66,8 @@ func (s *Sim) Crash(pick func(n int) int, lost func() bool) {
 }
 
 func (s *Sim) state() map[string]File {
-	out := make(map[string]File, len(s.files))
-	for p, f := range s.files {
+	out := make(map[string]File, len(s.files.at))
+	for p, f := range s.files.at {
 		out[p] = *f
 	}
 	return out

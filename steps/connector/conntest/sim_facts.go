@@ -72,7 +72,7 @@ func (s *Sim) SetHostname(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hostname = name
-	s.files["/etc/hostname"] = &File{Mode: 0o644, Data: []byte(name + "\n")}
+	s.files.put("/etc/hostname", &File{Mode: 0o644, Data: []byte(name + "\n")})
 }
 
 // facts prints what scriptFacts of the runner does.

@@ -54,7 +54,7 @@ func (s *Sim) nodeFacts(section func(string, string, ...any)) {
 	for _, name := range nodeUnits {
 		load, active, file := "not-found", "inactive", ""
 		for _, dir := range unitDirs {
-			if s.files[dir+"/"+name] != nil {
+			if s.files.at[dir+"/"+name] != nil {
 				load, file = "loaded", dir+"/"+name
 				break
 			}
@@ -73,8 +73,8 @@ func (s *Sim) nodeFacts(section func(string, string, ...any)) {
 		lines = append(lines, "/proc/"+pid+"/comm:"+name)
 	}
 	end("processes")
-	for _, p := range slices.Sorted(maps.Keys(s.files)) {
-		f := s.files[p]
+	for _, p := range slices.Sorted(maps.Keys(s.files.at)) {
+		f := s.files.at[p]
 		for _, dir := range traceDirs {
 			if rest, ok := strings.CutPrefix(p, dir+"/"); ok && f.Mode.IsRegular() && strings.Count(rest, "/") < 2 {
 				lines = append(lines, p)
@@ -102,11 +102,11 @@ func (s *Sim) nodeFacts(section func(string, string, ...any)) {
 		}
 	}
 	end("sysctls")
-	for _, p := range slices.Sorted(maps.Keys(s.files)) {
+	for _, p := range slices.Sorted(maps.Keys(s.files.at)) {
 		if p != "/etc/sysctl.conf" && (!slices.Contains(sysctlDirs, path.Dir(p)) || path.Ext(p) != ".conf") {
 			continue
 		}
-		for l := range strings.Lines(string(s.files[p].Data)) {
+		for l := range strings.Lines(string(s.files.at[p].Data)) {
 			if sysctlLine.MatchString(l) {
 				lines = append(lines, p+":"+strings.TrimSuffix(l, "\n"))
 			}

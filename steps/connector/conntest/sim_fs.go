@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -32,19 +33,19 @@ func (s *Sim) initFiles() {
 		s.addDir(d, 0o755)
 	}
 	s.addDir("/tmp", 0o777|fs.ModeSticky)
-	s.files["/etc/hosts"] = &File{Mode: 0o644, Data: []byte("127.0.0.1 localhost\n::1 localhost\n")}
-	s.files["/etc/hostname"] = &File{Mode: 0o644, Data: []byte(s.hostname + "\n")}
-	s.files["/etc/fstab"] = &File{Mode: 0o644, Data: []byte("UUID=1 / ext4 defaults 0 1\n")}
+	s.files.put("/etc/hosts", &File{Mode: 0o644, Data: []byte("127.0.0.1 localhost\n::1 localhost\n")})
+	s.files.put("/etc/hostname", &File{Mode: 0o644, Data: []byte(s.hostname + "\n")})
+	s.files.put("/etc/fstab", &File{Mode: 0o644, Data: []byte("UUID=1 / ext4 defaults 0 1\n")})
 }
 
 func (s *Sim) addDir(p string, mode fs.FileMode) {
-	if _, ok := s.files[p]; ok {
+	if _, ok := s.files.at[p]; ok {
 		return
 	}
 	if p != "/" {
 		s.addDir(path.Dir(p), 0o755)
 	}
-	s.files[p] = &File{Mode: mode | fs.ModeDir}
+	s.files.put(p, &File{Mode: mode | fs.ModeDir})
 }
 
 // AddFile adds a file that belongs to root, and its parent folders.
@@ -52,7 +53,7 @@ func (s *Sim) AddFile(p, data string, mode fs.FileMode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addDir(path.Dir(p), 0o755)
-	s.files[p] = &File{Mode: mode, Data: []byte(data)}
+	s.files.put(p, &File{Mode: mode, Data: []byte(data)})
 	s.scribbled(p)
 }
 
@@ -68,7 +69,7 @@ func (s *Sim) AddLink(p, target string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addDir(path.Dir(p), 0o755)
-	s.files[p] = link(target)
+	s.files.put(p, link(target))
 }
 
 // RemoveAll removes p and everything below it.
@@ -82,7 +83,7 @@ func (s *Sim) RemoveAll(p string) {
 func (s *Sim) File(p string) (File, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, ok := s.files[p]
+	f, ok := s.files.at[p]
 	if !ok {
 		return File{}, false
 	}
@@ -95,7 +96,7 @@ func (s *Sim) File(p string) (File, bool) {
 func (s *Sim) Read(p string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f, ok := s.files[s.resolve(p, true)]; ok {
+	if f, ok := s.files.at[s.resolve(p, true)]; ok {
 		return string(f.Data)
 	}
 	return ""
@@ -121,7 +122,7 @@ func (s *Sim) resolveOnce(p string, last bool) (string, bool) {
 	parts := strings.Split(strings.Trim(path.Clean(p), "/"), "/")
 	for i, part := range parts {
 		next := path.Join(at, part)
-		f, ok := s.files[next]
+		f, ok := s.files.at[next]
 		if ok && f.Mode&fs.ModeSymlink != 0 && (last || i < len(parts)-1) {
 			target := f.Target
 			if !path.IsAbs(target) {
@@ -137,7 +138,7 @@ func (s *Sim) resolveOnce(p string, last bool) (string, bool) {
 // dirOf gives the place of a new file, or what a shell would complain about.
 func (s *Sim) dirOf(p string) (string, string) {
 	p = s.resolve(p, false)
-	switch d, ok := s.files[path.Dir(p)]; {
+	switch d, ok := s.files.at[path.Dir(p)]; {
 	case !ok:
 		return p, fmt.Sprintf("cannot create %s: Directory nonexistent", p)
 	case !d.Mode.IsDir():
@@ -153,7 +154,7 @@ func (s *Sim) doFile(c connector.Cmd, stdin []byte) (connector.Result, bool) {
 	args := c.Args()
 	switch c.Verb {
 	case connector.VerbRead, connector.VerbDigest:
-		f, ok := s.files[s.resolve(args[0], true)]
+		f, ok := s.files.at[s.resolve(args[0], true)]
 		switch {
 		case !ok:
 			return exits(44, "")
@@ -172,14 +173,14 @@ func (s *Sim) doFile(c connector.Cmd, stdin []byte) (connector.Result, bool) {
 	case connector.VerbCompare:
 		return s.compare(args)
 	case connector.VerbAttr:
-		f, ok := s.files[s.resolve(args[0], true)]
+		f, ok := s.files.at[s.resolve(args[0], true)]
 		if !ok {
 			return exits(44, "")
 		}
 		return done(s.attr(f, args[1], args[2]))
 	case connector.VerbStat:
 		p := s.resolve(args[0], false)
-		f, ok := s.files[p]
+		f, ok := s.files.at[p]
 		if !ok {
 			return exits(44, "")
 		}
@@ -192,7 +193,7 @@ func (s *Sim) doFile(c connector.Cmd, stdin []byte) (connector.Result, bool) {
 func (s *Sim) compare(args []string) (connector.Result, bool) {
 	var out []byte
 	for pair := range slices.Chunk(args, 2) {
-		f, ok := s.files[s.resolve(pair[0], false)]
+		f, ok := s.files.at[s.resolve(pair[0], false)]
 		if !ok {
 			out = fmt.Appendf(out, "\x00\x00\x00%s\x00\x00", pair[0])
 			continue
@@ -221,35 +222,35 @@ func (s *Sim) write(p, size string, data []byte, attr func(*File) string, to str
 	if size != strconv.Itoa(len(data)) {
 		return exits(45, "")
 	}
-	if old, ok := s.files[to]; ok && old.Mode.IsDir() {
+	if old, ok := s.files.at[to]; ok && old.Mode.IsDir() {
 		return exits(1, "mv: cannot overwrite directory '%s' with non-directory", p)
 	}
 	f := &File{Mode: 0o600, Data: data}
 	if c := attr(f); c != "" {
 		return exits(1, "%s", c)
 	}
-	delete(s.files, beside(to)) // what a lost connection left
-	s.files[to] = f
+	s.files.drop(beside(to)) // what a lost connection left
+	s.files.put(to, f)
 	return connector.Result{}, true
 }
 
 func (s *Sim) seal(p, sum, mode, owner string) (connector.Result, bool) {
 	p = s.resolve(p, false)
-	f, ok := s.files[beside(p)]
+	f, ok := s.files.at[beside(p)]
 	if !ok {
 		return exits(44, "")
 	}
-	delete(s.files, beside(p))
+	s.files.drop(beside(p))
 	if digest(f.Data) != sum {
 		return exits(46, "")
 	}
-	if old, ok := s.files[p]; ok && old.Mode.IsDir() {
+	if old, ok := s.files.at[p]; ok && old.Mode.IsDir() {
 		return exits(1, "mv: cannot overwrite directory '%s' with non-directory", p)
 	}
 	if c := s.attr(f, mode, owner); c != "" {
 		return exits(1, "%s", c)
 	}
-	s.files[p] = f
+	s.files.put(p, f)
 	return connector.Result{}, true
 }
 
@@ -313,12 +314,7 @@ func (s *Sim) record(f *File, name string) []byte {
 
 // children gives the names directly in a folder, sorted.
 func (s *Sim) children(dir string) []string {
-	var names []string
-	for p := range s.files {
-		if p != "/" && strings.HasPrefix(p, dir) && path.Dir(p) == dir { // the prefix is what is cheap to see
-			names = append(names, path.Base(p))
-		}
-	}
+	names := slices.Collect(maps.Keys(s.files.in[dir]))
 	slices.Sort(names)
 	return names
 }

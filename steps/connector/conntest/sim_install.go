@@ -71,7 +71,7 @@ func (s *Sim) addService(name string) {
 	unit, config := serviceFiles(name)
 	for p, text := range map[string]string{unit: "[Service]\nExecStart=/usr/sbin/" + name + "\n[Install]\nWantedBy=multi-user.target\n", config: "the distribution's\n"} {
 		s.addDir(path.Dir(p), 0o755)
-		s.files[p] = &File{Mode: 0o644, Data: []byte(text)}
+		s.files.put(p, &File{Mode: 0o644, Data: []byte(text)})
 	}
 	if s.masked(name + ".service") {
 		return
@@ -84,20 +84,20 @@ func (s *Sim) addService(name string) {
 func (s *Sim) dropService(name string) {
 	unit, config := serviceFiles(name)
 	delete(s.units, name+".service")
-	for p := range s.files {
+	for p := range s.files.at {
 		if p == unit || p == config || path.Base(p) == name+".service" && strings.HasSuffix(path.Dir(p), ".wants") {
-			delete(s.files, p)
+			s.files.drop(p)
 		}
 	}
 	if len(s.children(path.Dir(config))) == 0 {
-		delete(s.files, path.Dir(config))
+		s.files.drop(path.Dir(config))
 	}
 }
 
 // fetch reads a file of a repository by whatever way its address says.
 func (s *Sim) fetch(client *http.Client, base, file string) ([]byte, error) {
 	if dir, ok := strings.CutPrefix(base, "file://"); ok {
-		f, ok := s.files[s.resolve(strings.TrimSuffix(dir, "/")+"/"+file, true)]
+		f, ok := s.files.at[s.resolve(strings.TrimSuffix(dir, "/")+"/"+file, true)]
 		if !ok {
 			return nil, fmt.Errorf("no file %s in %s", file, dir)
 		}

@@ -57,14 +57,14 @@ func (s *Sim) doJob(c connector.Cmd, stdin []byte) (connector.Result, bool) {
 		}
 		s.jobs[unit] = &job{polls: s.polls, exit: res.Exit, log: string(res.Stdout) + string(res.Stderr)}
 		s.addDir(path.Dir(log), 0o700)
-		s.files[log] = &File{Mode: 0o600, Data: []byte(s.jobs[unit].log)}
+		s.files.put(log, &File{Mode: 0o600, Data: []byte(s.jobs[unit].log)})
 		return connector.Result{}, true
 	case connector.VerbJobPoll:
 		from, _ := strconv.Atoi(args[2])
 		return s.poll(j, log, from)
 	case connector.VerbJobClear:
 		delete(s.jobs, unit)
-		delete(s.files, log)
+		s.files.drop(log)
 		return connector.Result{}, true
 	}
 	return connector.Result{}, false
@@ -84,7 +84,7 @@ func (s *Sim) poll(j *job, log string, from int) (connector.Result, bool) {
 	default:
 		fmt.Fprintf(&out, "LoadState=loaded\nActiveState=failed\nSubState=failed\nResult=exit-code\nExecMainCode=1\nExecMainStatus=%d\n\n", j.exit)
 	}
-	if f, ok := s.files[log]; ok && from < len(f.Data) {
+	if f, ok := s.files.at[log]; ok && from < len(f.Data) {
 		out.Write(f.Data[from:])
 	}
 	return connector.Result{Stdout: out.Bytes()}, true

@@ -21,8 +21,8 @@ func (s *Sim) AddSwap(p, priority string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addDir(path.Dir(p), 0o755)
-	if s.files[p] == nil {
-		s.files[p] = &File{Mode: 0o600}
+	if s.files.at[p] == nil {
+		s.files.put(p, &File{Mode: 0o600})
 	}
 	s.swapOn(p, priority)
 }
@@ -37,7 +37,7 @@ func (s *Sim) GenerateUnit(name, text string) {
 
 func (s *Sim) generate(name string) {
 	s.addDir("/run/systemd/generator", 0o755)
-	s.files["/run/systemd/generator/"+name] = &File{Mode: 0o644, Data: []byte(s.generated[name])}
+	s.files.put("/run/systemd/generator/"+name, &File{Mode: 0o644, Data: []byte(s.generated[name])})
 	if !s.masked(name) {
 		s.start(name)
 	}
@@ -100,7 +100,7 @@ func (s *Sim) swapOff(p string) bool {
 	return len(s.swaps) < len(all)
 }
 
-func (s *Sim) swappable(p string) bool { return s.files[p] != nil || p == "/dev/vdb" }
+func (s *Sim) swappable(p string) bool { return s.files.at[p] != nil || p == "/dev/vdb" }
 
 // swapUnit is the unit that systemd has for a place while it is swapped to.
 func swapUnit(p string) string {
@@ -188,7 +188,7 @@ func (s *Sim) AddUFW(on bool) {
 }
 
 func (s *Sim) doUFW(verb string) (connector.Result, bool) {
-	f := s.files[ufwConf]
+	f := s.files.at[ufwConf]
 	if f == nil {
 		return exits(44, "")
 	}
@@ -211,11 +211,11 @@ func (s *Sim) doUFW(verb string) (connector.Result, bool) {
 // bootNode brings back what files and generators ask for at a boot.
 func (s *Sim) bootNode() {
 	s.hostname = "localhost"
-	if f := s.files["/etc/hostname"]; f != nil {
+	if f := s.files.at["/etc/hostname"]; f != nil {
 		s.hostname = strings.TrimSpace(string(f.Data))
 	}
 	s.swaps, s.machine.Swap = nil, false
-	if f := s.files["/etc/fstab"]; f != nil {
+	if f := s.files.at["/etc/fstab"]; f != nil {
 		for line := range strings.Lines(string(f.Data)) {
 			if w := strings.Fields(line); len(w) > 2 && !strings.HasPrefix(w[0], "#") && w[2] == "swap" {
 				if s.swappable(w[0]) {
@@ -227,14 +227,14 @@ func (s *Sim) bootNode() {
 	for name := range s.generated {
 		s.generate(name)
 	}
-	if f := s.files[s.resolve("/etc/selinux/config", true)]; f != nil && s.machine.SELinux != "" {
+	if f := s.files.at[s.resolve("/etc/selinux/config", true)]; f != nil && s.machine.SELinux != "" {
 		for line := range strings.Lines(string(f.Data)) {
 			if v, ok := strings.CutPrefix(strings.TrimSpace(line), "SELINUX="); ok && v != "" {
 				s.machine.SELinux = strings.ToUpper(v[:1]) + v[1:]
 			}
 		}
 	}
-	if f := s.files[ufwConf]; f != nil {
+	if f := s.files.at[ufwConf]; f != nil {
 		s.ufw = strings.Contains(string(f.Data), "ENABLED=yes")
 	}
 }
@@ -248,7 +248,7 @@ func (s *Sim) nodeLines() []string {
 	if s.machine.SELinux != "" {
 		out = append(out, "selinux "+s.machine.SELinux)
 	}
-	if s.files[ufwConf] != nil {
+	if s.files.at[ufwConf] != nil {
 		out = append(out, fmt.Sprintf("ufw %t", s.ufw))
 	}
 	return out

@@ -2,7 +2,6 @@ package conntest
 
 import (
 	"slices"
-	"strings"
 )
 
 // What follows is for programs that a test scripts: they change the host as the
@@ -28,12 +27,14 @@ func (s *Sim) StopUnit(name string) {
 func (s *Sim) Below(dir string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []string
-	for p := range s.files {
-		if strings.HasPrefix(p, dir+"/") {
-			out = append(out, p)
-		}
-	}
+	out := s.files.below(dir)
 	slices.Sort(out)
 	return out
+}
+
+// Names returns the names in a folder, sorted.
+func (s *Sim) Names(dir string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.children(dir)
 }

@@ -186,7 +186,7 @@ func (s *Sim) doSystem(c connector.Cmd, _ []byte) (connector.Result, bool) {
 		return connector.Result{Stdout: []byte(s.facts())}, true
 	case connector.VerbHasProgram:
 		for dir := range strings.SplitSeq(connector.SearchPath, ":") {
-			if f, ok := s.files[s.resolve(dir+"/"+args[0], true)]; ok && f.Mode.IsRegular() && f.Mode&0o111 != 0 {
+			if f, ok := s.files.at[s.resolve(dir+"/"+args[0], true)]; ok && f.Mode.IsRegular() && f.Mode&0o111 != 0 {
 				return says("%s\n", dir+"/"+args[0])
 			}
 		}
@@ -283,10 +283,10 @@ func (s *Sim) useradd(name string, opt map[string]string) (connector.Result, boo
 		a.groups = strings.Split(g, ",")
 	}
 	_, home := opt["--create-home"]
-	if _, there := s.files[a.home]; home && !there { // one that is there stays as it is
+	if _, there := s.files.at[a.home]; home && !there { // one that is there stays as it is
 		s.addDir(path.Dir(a.home), 0o755)
 		s.addDir(a.home, 0o700)
-		s.files[a.home].UID, s.files[a.home].GID = a.uid, a.gid
+		s.files.at[a.home].UID, s.files.at[a.home].GID = a.uid, a.gid
 	}
 	s.users[name] = a
 	return connector.Result{}, true
@@ -346,7 +346,7 @@ func (s *Sim) reboot() {
 	}
 	s.sysctls = maps.Clone(s.boot)
 	for _, f := range s.children("/etc/modules-load.d") {
-		for line := range strings.Lines(string(s.files["/etc/modules-load.d/"+f].Data)) {
+		for line := range strings.Lines(string(s.files.at["/etc/modules-load.d/"+f].Data)) {
 			if m := strings.TrimSpace(line); s.modules[m] == "available" {
 				s.modules[m] = "loaded"
 				s.moduleKeys(m)
@@ -354,7 +354,7 @@ func (s *Sim) reboot() {
 		}
 	}
 	for _, f := range s.children("/etc/sysctl.d") {
-		for line := range strings.Lines(string(s.files["/etc/sysctl.d/"+f].Data)) {
+		for line := range strings.Lines(string(s.files.at["/etc/sysctl.d/"+f].Data)) {
 			k, v, _ := strings.Cut(line, "=")
 			if _, ok := s.sysctls[strings.TrimSpace(k)]; ok {
 				s.sysctls[strings.TrimSpace(k)] = strings.TrimSpace(v)
@@ -365,7 +365,7 @@ func (s *Sim) reboot() {
 		delete(s.units, name)
 	}
 	s.bootNode()
-	for p := range s.files {
+	for p := range s.files.at {
 		if name := path.Base(p); strings.HasSuffix(path.Dir(p), ".wants") && !s.masked(name) {
 			s.start(name)
 		}

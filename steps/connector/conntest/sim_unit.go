@@ -67,7 +67,7 @@ func (s *Sim) KillUnit(name string) {
 // unitFile gives the file of a unit and its text with those of its drop-ins.
 func (s *Sim) unitFile(name string) (file, text string) {
 	for _, d := range unitDirs {
-		if f, ok := s.files[s.resolve(d+"/"+name, true)]; ok && !f.Mode.IsDir() {
+		if f, ok := s.files.at[s.resolve(d+"/"+name, true)]; ok && !f.Mode.IsDir() {
 			file, text = d+"/"+name, string(f.Data)
 			break
 		}
@@ -78,7 +78,7 @@ func (s *Sim) unitFile(name string) (file, text string) {
 	for _, d := range unitDirs {
 		for _, drop := range s.children(d + "/" + name + ".d") {
 			if strings.HasSuffix(drop, ".conf") {
-				text += "\n" + string(s.files[d+"/"+name+".d/"+drop].Data)
+				text += "\n" + string(s.files.at[d+"/"+name+".d/"+drop].Data)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func (s *Sim) unitFile(name string) (file, text string) {
 }
 
 func (s *Sim) masked(name string) bool {
-	f, ok := s.files["/etc/systemd/system/"+name]
+	f, ok := s.files.at["/etc/systemd/system/"+name]
 	return ok && f.Mode&fs.ModeSymlink != 0 && f.Target == "/dev/null"
 }
 
@@ -115,8 +115,8 @@ func (s *Sim) wants(name string) []string {
 }
 
 func (s *Sim) enabled(name string) bool {
-	for p, f := range s.files {
-		if f.Mode&fs.ModeSymlink != 0 && path.Base(p) == name && strings.HasSuffix(path.Dir(p), ".wants") {
+	for dir, names := range s.files.in {
+		if names[name] && strings.HasSuffix(dir, ".wants") && s.files.at[dir+"/"+name].Mode&fs.ModeSymlink != 0 {
 			return true
 		}
 	}
@@ -127,21 +127,21 @@ func (s *Sim) enable(name string) {
 	file, _ := s.unitFile(name)
 	for _, l := range s.wants(name) {
 		s.addDir(path.Dir(l), 0o755)
-		s.files[l] = link(file)
+		s.files.put(l, link(file))
 	}
 }
 
 // disable takes the links away, also those of a unit whose file is gone, and the
 // folders that they leave empty.
 func (s *Sim) disable(name string) {
-	for p, f := range s.files {
+	for p, f := range s.files.at {
 		dir := path.Dir(p)
 		if f.Mode&fs.ModeSymlink == 0 || path.Base(p) != name || path.Dir(dir) != "/etc/systemd/system" {
 			continue
 		}
-		delete(s.files, p)
+		s.files.drop(p)
 		if len(s.children(dir)) == 0 {
-			delete(s.files, dir)
+			s.files.drop(dir)
 		}
 	}
 }
@@ -244,14 +244,14 @@ func (s *Sim) run(verb, name string, u *unit) (connector.Result, bool) {
 
 func (s *Sim) mask(on bool, name string) (connector.Result, bool) {
 	p := "/etc/systemd/system/" + name
-	f, ok := s.files[p]
+	f, ok := s.files.at[p]
 	switch {
 	case on && ok && !s.masked(name) && f.Mode.IsRegular():
 		return exits(1, "Failed to mask unit: File %s already exists.", p)
 	case on:
-		s.files[p] = link("/dev/null")
+		s.files.put(p, link("/dev/null"))
 	case s.masked(name):
-		delete(s.files, p)
+		s.files.drop(p)
 	}
 	return connector.Result{}, true
 }

@@ -18,7 +18,7 @@ func (s *Sim) Snapshot() Snapshot {
 	defer s.mu.Unlock()
 	var out Snapshot
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	for p, f := range s.files {
+	for p, f := range s.files.at {
 		switch {
 		case strings.HasPrefix(p, "/run/kubexm"):
 		case f.Target != "":
