@@ -126,6 +126,7 @@ func CacheCorefile(c *manifest.Cluster) string {
 		for _, r := range z.Rewrite {
 			b.WriteString("    rewrite " + r + "\n")
 		}
+		etcHosts(&b, d.DNSEtcHosts)
 		b.WriteString("    forward . " + strings.Join(z.Nameservers, " ") + "\n    prometheus " + metrics + "\n}\n")
 	}
 	begin(c.Spec.Kubernetes.ClusterName+":53 in-addr.arpa:53 ip6.arpa:53", "    cache {\n        success 9984 30\n        denial 9984 5\n    }\n")

@@ -20,7 +20,8 @@ func TestCacheCorefile(t *testing.T) {
 			"plugin: flannel", "nodelocaldns: {externalZones: [{zones: [site.local, 'example.io:1053'], nameservers: [192.0.2.53], cache: 5," +
 				" rewrite: [name a.site.local b.site.local]}, {zones: [quick.local], nameservers: ['192.0.2.54:5353', 'fd00::53'], cache: 0}]}",
 		},
-		"first-ipv6": {dual, "nodelocaldns: {enabled: true}"},
+		"hosts-of-a-zone": {"plugin: flannel", "dnsEtcHosts: '192.0.2.50 git.site.local', nodelocaldns: {externalZones: [{zones: [site.local], nameservers: [192.0.2.53]}]}"},
+		"first-ipv6":      {dual, "nodelocaldns: {enabled: true}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := strings.Replace(steptest.Small, "plugin: flannel", c.network, 1)

@@ -48,6 +48,7 @@ func Corefile(c *manifest.Cluster) string {
 		for _, r := range z.Rewrite {
 			b.WriteString("    rewrite " + r + "\n")
 		}
+		etcHosts(&b, d.DNSEtcHosts)
 		b.WriteString("    forward . " + strings.Join(z.Nameservers, " ") + "\n")
 		if z.Cache > 0 { // CoreDNS rejects a zero
 			b.WriteString("    cache " + strconv.Itoa(z.Cache) + "\n")
@@ -58,13 +59,7 @@ func Corefile(c *manifest.Cluster) string {
 	block(&b, d.CoreDNS.AdditionalConfigs)
 	block(&b, d.CoreDNS.RewriteBlock)
 	b.WriteString("    kubernetes " + c.Spec.Kubernetes.ClusterName + " in-addr.arpa ip6.arpa {\n       pods insecure\n       fallthrough in-addr.arpa ip6.arpa\n       ttl 30\n    }\n    prometheus :9153\n")
-	if lines := strings.TrimSpace(d.DNSEtcHosts); lines != "" {
-		b.WriteString("    hosts {\n")
-		for line := range strings.Lines(lines) {
-			b.WriteString("       " + strings.TrimSpace(line) + "\n")
-		}
-		b.WriteString("       fallthrough\n    }\n")
-	}
+	etcHosts(&b, d.DNSEtcHosts)
 	up := "/etc/resolv.conf"
 	if len(d.CoreDNS.UpstreamDNSServers) > 0 {
 		up = strings.Join(d.CoreDNS.UpstreamDNSServers, " ")
@@ -72,6 +67,19 @@ func Corefile(c *manifest.Cluster) string {
 	b.WriteString("    forward . " + up + " {\n       max_concurrent 1000\n    }\n    cache 30 {\n       disable success " +
 		c.Spec.Kubernetes.ClusterName + "\n       disable denial " + c.Spec.Kubernetes.ClusterName + "\n    }\n    loop\n    reload\n    loadbalance\n}\n")
 	return b.String()
+}
+
+// etcHosts writes lines in the format of /etc/hosts. Each block of a zone has them: a block answers all names
+// of its zone, and the block of all other names none of them.
+func etcHosts(b *strings.Builder, lines string) {
+	if lines = strings.TrimSpace(lines); lines == "" {
+		return
+	}
+	b.WriteString("    hosts {\n")
+	for line := range strings.Lines(lines) {
+		b.WriteString("       " + strings.TrimSpace(line) + "\n")
+	}
+	b.WriteString("       fallthrough\n    }\n")
 }
 
 func block(b *strings.Builder, text string) {

@@ -46,10 +46,11 @@ func TestCorefileWithoutBlocksIsKubeadms(t *testing.T) {
 
 func TestCorefileWithEachBlock(t *testing.T) {
 	for name, settings := range map[string]string{
-		"hosts":      "dnsEtcHosts: \"192.0.2.50 git.site.local git\\n# a comment\\n\\n192.0.2.51 db.site.local\\n\"",
-		"additional": "coredns: {additionalConfigs: \"log\\ntemplate ANY AAAA {\\n    rcode NOERROR\\n}\\n\"}",
-		"rewrite":    "coredns: {rewriteBlock: \"rewrite stop {\\n    name regex (.*)\\\\.old\\\\.local {1}.new.local\\n    answer auto\\n}\\n\"}",
-		"upstream":   "coredns: {upstreamDNSServers: [192.0.2.53, '192.0.2.54:5353', 'fd00::53']}",
+		"hosts":           "dnsEtcHosts: \"192.0.2.50 git.site.local git\\n# a comment\\n\\n192.0.2.51 db.site.local\\n\"",
+		"additional":      "coredns: {additionalConfigs: \"log\\ntemplate ANY AAAA {\\n    rcode NOERROR\\n}\\n\"}",
+		"rewrite":         "coredns: {rewriteBlock: \"rewrite stop {\\n    name regex (.*)\\\\.old\\\\.local {1}.new.local\\n    answer auto\\n}\\n\"}",
+		"upstream":        "coredns: {upstreamDNSServers: [192.0.2.53, '192.0.2.54:5353', 'fd00::53']}",
+		"hosts-of-a-zone": "dnsEtcHosts: \"192.0.2.50 git.site.local\", coredns: {externalZones: [{zones: [site.local], nameservers: [192.0.2.53], rewrite: [name a.site.local b.site.local]}]}",
 		"zones": "coredns: {externalZones: [{zones: [site.local, 'example.io:1053'], nameservers: [192.0.2.53], cache: 5, rewrite: [name a.site.local b.site.local]}," +
 			" {zones: [quick.local], nameservers: ['192.0.2.54:5353', 'fd00::53'], cache: 0}]}",
 	} {
