@@ -136,7 +136,10 @@ func calicoVariables(c *manifest.Cluster) []variable {
 	// The node's address in Kubernetes, which kubexm gives the kubelet: with several interfaces
 	// calico's own search may find another one.
 	const nodeAddress = "kubernetes-internal-ip"
-	out := []variable{{"CLUSTER_TYPE", clusterType}}
+	out := []variable{
+		{"CLUSTER_TYPE", clusterType},
+		{"FELIX_USAGEREPORTINGENABLED", "false"}, // otherwise it sends a report to its makers after five minutes (felix/usagerep)
+	}
 	if four != "" {
 		out = append(out,
 			variable{"IP", "autodetect"}, variable{"IP_AUTODETECTION_METHOD", nodeAddress},

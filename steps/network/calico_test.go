@@ -26,7 +26,7 @@ func TestCalicoTakesTheConfig(t *testing.T) {
 	bird, felix := []string{"-felix-live", "-bird-live", "-felix-ready", "-bird-ready"}, []string{"-felix-live", "-felix-ready"}
 	four := func(ipip, vxlan, clusterType, pods, block string) map[string]string {
 		return map[string]string{
-			"CLUSTER_TYPE": clusterType, "IP": "autodetect", "IP_AUTODETECTION_METHOD": "kubernetes-internal-ip", "CALICO_IPV4POOL_CIDR": pods,
+			"CLUSTER_TYPE": clusterType, "FELIX_USAGEREPORTINGENABLED": "false", "IP": "autodetect", "IP_AUTODETECTION_METHOD": "kubernetes-internal-ip", "CALICO_IPV4POOL_CIDR": pods,
 			"CALICO_IPV4POOL_IPIP": ipip, "CALICO_IPV4POOL_VXLAN": vxlan, "CALICO_IPV4POOL_BLOCK_SIZE": block,
 			"CALICO_IPV6POOL_VXLAN": "Never", "FELIX_IPV6SUPPORT": "false",
 		}
@@ -62,7 +62,7 @@ func TestCalicoTakesTheConfig(t *testing.T) {
 		"ipv6": {
 			"plugin: calico, kubePodsCIDR: 'fd00:10::/48', kubeServiceCIDR: 'fd00:20::/112', calico: {vxlanMode: Always}",
 			calicoNode{"vxlan", "0", ipam + `, "assign_ipv4": "false", "assign_ipv6": "true"`, six("Always", map[string]string{
-				"CLUSTER_TYPE": "k8s", "IP": "none", "CALICO_ROUTER_ID": "hash", "CALICO_IPV4POOL_IPIP": "Always", "CALICO_IPV4POOL_VXLAN": "Never",
+				"CLUSTER_TYPE": "k8s", "FELIX_USAGEREPORTINGENABLED": "false", "IP": "none", "CALICO_ROUTER_ID": "hash", "CALICO_IPV4POOL_IPIP": "Always", "CALICO_IPV4POOL_VXLAN": "Never",
 			}), felix},
 		},
 	} {
