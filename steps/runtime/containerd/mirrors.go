@@ -12,19 +12,19 @@ import (
 
 const certsDir = "/etc/containerd/certs.d"
 
-// mirrored returns the files for m. first are the tables of docker.io's mirrors, which
-// precede m.
-func mirrored(m *cri.Mirrors, first tables) []op.Resource {
+// mirrored returns the files for m. others are the tables of docker.io's mirrors, which are asked for
+// what the site's registry lacks.
+func mirrored(m *cri.Mirrors, others tables) []op.Resource {
 	if m == nil {
 		return nil
 	}
 	rs := certFiles(siteFiles, m.Certs)
 	for _, u := range m.Upstreams {
-		before := first
+		after := others
 		if u != dockerIO {
-			before = nil
+			after = nil
 		}
-		rs = append(rs, upstream(m, u, before)...)
+		rs = append(rs, upstream(m, u, after)...)
 	}
 	rs = append(rs, mirror(m, m.Host, "", nil)...)
 	return append(rs, mirror(m, "_default", "", nil)...)
@@ -32,18 +32,18 @@ func mirrored(m *cri.Mirrors, first tables) []op.Resource {
 
 // upstream returns the files that redirect pulls from one upstream registry to the site's
 // registry.
-func upstream(m *cri.Mirrors, host string, first tables) []op.Resource {
-	return mirror(m, host, path.Join(m.Namespace, registry.Prefix(host)), first)
+func upstream(m *cri.Mirrors, host string, others tables) []op.Resource {
+	return mirror(m, host, path.Join(m.Namespace, registry.Prefix(host)), others)
 }
 
 // mirror returns the hosts.toml of one registry, with its folder.
-func mirror(m *cri.Mirrors, host, prefix string, first tables) []op.Resource {
-	return hostsFile(host, func(h *steps.Host) ([]byte, error) { return hosts(m, h, prefix, first) })
+func mirror(m *cri.Mirrors, host, prefix string, others tables) []op.Resource {
+	return hostsFile(host, func(h *steps.Host) ([]byte, error) { return hosts(m, h, prefix, others) })
 }
 
 // hosts returns the content of one hosts.toml. Its server is the site's registry, too: a pull
 // of an image that it lacks fails, and no request is sent to the internet.
-func hosts(m *cri.Mirrors, h *steps.Host, prefix string, first tables) ([]byte, error) {
+func hosts(m *cri.Mirrors, h *steps.Host, prefix string, others tables) ([]byte, error) {
 	scheme := "https://"
 	if m.PlainHTTP {
 		scheme = "http://"
@@ -60,10 +60,10 @@ func hosts(m *cri.Mirrors, h *steps.Host, prefix string, first tables) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	before, err := first.text(h)
+	after, err := others.text(h)
 	if err != nil {
 		return nil, err
 	}
 	e := endpoint{base: base, override: override, insecure: m.Insecure, user: user, password: password, certs: certs, files: siteFiles}
-	return []byte(fmt.Sprintf("server = %q\ncapabilities = [\"pull\", \"resolve\"]\n", base) + e.fields("", "") + before + "\n" + e.table()), nil
+	return []byte(fmt.Sprintf("server = %q\ncapabilities = [\"pull\", \"resolve\"]\n", base) + e.fields("", "") + "\n" + e.table() + after), nil
 }

@@ -115,7 +115,7 @@ func TestHostsOfEachKind(t *testing.T) {
 	}
 }
 
-// TestRegistriesOfTheConfig: mirrors come before the site's registry, for docker.io
+// TestRegistriesOfTheConfig: mirrors come after the site's registry, for docker.io
 // alone; a registry whose certificate is not checked is spoken to itself.
 func TestRegistriesOfTheConfig(t *testing.T) {
 	c := steptest.Cluster(t, steptest.Small+`  runtime:
