@@ -124,8 +124,8 @@ type Runtime struct {
 
 // Engine holds the settings that all container runtimes share.
 type Engine struct {
-	// RegistryMirrors are mirrors of docker.io, which are tried before it in this order:
-	// host[:port] or a complete URL.
+	// RegistryMirrors are mirrors of docker.io, which are tried before it and after the site's
+	// registry, in this order: host[:port] or a complete URL.
 	RegistryMirrors []string `yaml:"registryMirrors,omitempty" format:"registry" effect:"runtime=files" install:"all"`
 	// InsecureRegistries are registries whose TLS certificate is not verified: host[:port].
 	// Write a complete http:// URL for a registry without TLS.

@@ -49,6 +49,16 @@ type Flannel struct {
 type Storage struct {
 	// OpenEBS provides volumes from a folder of each node.
 	OpenEBS OpenEBS `yaml:"openebs,omitempty"`
+	// NFS provides volumes from folders of an existing NFS server, which all nodes share.
+	NFS NFS `yaml:"nfs,omitempty"`
+}
+
+// NFS is the provisioner of volumes on an NFS server. It is installed if server is set.
+type NFS struct {
+	// Server is the IP address or the DNS name of the NFS server.
+	Server string `yaml:"server,omitempty" format:"host" effect:"addons" install:"once"`
+	// Path is the exported folder of the server in which volumes are created.
+	Path string `yaml:"path,omitempty" format:"path" effect:"addons" install:"once"`
 }
 
 // OpenEBS is the provisioner of local volumes. It is installed if this mapping is present.

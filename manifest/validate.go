@@ -15,6 +15,7 @@ func (d *config) validate(c *Cluster) {
 	d.validateRuntime(c)
 	d.validateRegistry(c)
 	d.validateAddons(c)
+	d.validateStorage(c)
 	d.validateExtra(c)
 	d.validateSystem(c)
 	d.validateBundle(c)

@@ -102,6 +102,7 @@ func sameRegistry(a, b string) bool {
 func (d *config) validateAddons(c *Cluster) {
 	implied := map[string]string{
 		"openebs":                choose(c.Spec.Storage.OpenEBS.BasePath != "", "spec.storage.openebs"),
+		"nfs-provisioner":        choose(c.Spec.Storage.NFS.Server != "", "spec.storage.nfs"),
 		"node-feature-discovery": choose(c.Spec.Kubernetes.NodeFeatureDiscovery.Enabled, "spec.kubernetes.nodeFeatureDiscovery"),
 	}
 	seen := map[string]bool{}
@@ -116,6 +117,9 @@ func (d *config) validateAddons(c *Cluster) {
 			d.Fail(at, "leave one of the two out", "%s already installs %s", field, a.Name)
 		} else if a.Name == "openebs" && a.Source == "" {
 			d.Fail(at, "write spec.storage.openebs.basePath, or the chart's source here", "openebs is not installed as an add-on of the version matrix")
+		}
+		if a.Name == "nfs-provisioner" && a.Source == "" && implied[a.Name] == "" {
+			d.Fail(at, "write spec.storage.nfs with server and path, or the chart's source here", "nfs-provisioner is not installed as an add-on of the version matrix")
 		}
 		if a.Name == "metrics-server" && a.Source == "" && !c.KubeletsAreSigned() {
 			d.Fail(at, "let the CA sign them: remove "+RelaxKubeletCertificates+" from spec.kubernetes.hardening.relax; or write the chart's source, and its argument --kubelet-insecure-tls in values",

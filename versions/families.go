@@ -191,6 +191,9 @@ func addonWants(c *manifest.Cluster) []want {
 	if part.HasOpenEBS(c) {
 		ws = append(ws, want{component: part.OpenEBS, parts: images, path: "spec.storage.openebs"})
 	}
+	if part.HasNFS(c) {
+		ws = append(ws, want{component: part.NFS, parts: images, path: "spec.storage.nfs"})
+	}
 	if c.Spec.Kubernetes.NodeFeatureDiscovery.Enabled {
 		ws = append(ws, want{component: part.NFD, parts: images, path: "spec.kubernetes.nodeFeatureDiscovery"})
 	}

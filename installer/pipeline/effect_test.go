@@ -62,7 +62,7 @@ spec:
       rewriteBlock: rewrite name a.site.local b.site.local
       upstreamDNSServers: [192.0.2.53]
       externalZones: [{zones: [site.local], nameservers: [192.0.2.54], cache: 33, rewrite: [name c.site.local d.site.local]}]
-  storage: {openebs: {basePath: /data/first}}
+  storage: {openebs: {basePath: /data/first}, nfs: {server: 192.0.2.98, path: /srv/first}}
   extra: {hosts: [{domain: wiki.site.local, address: 192.0.2.60}], resolves: [192.0.2.65]}
   system: {ntpServers: [192.0.2.67], timezone: Etc/UTC, keep: [swap]}
   addons: [{name: tools, type: helm, source: 'https://charts.example', version: 1.2.3, namespace: shop, values: {colour: red}}]
@@ -134,6 +134,8 @@ var changes = map[string][]string{
 	"spec.network.multus.enabled":                  {"multus: {enabled: false}", "multus: {enabled: true}", "flannel: {backend: vxlan}", "flannel: {backend: vxlan}, multus: {enabled: false}"},
 	"spec.kubernetes.nodeFeatureDiscovery.enabled": {"featureGates: {GracefulNodeShutdown: true}", "featureGates: {GracefulNodeShutdown: true}\n    nodeFeatureDiscovery: {enabled: true}"},
 	"spec.storage.openebs.basePath":                {"/data/first", "/data/second"},
+	"spec.storage.nfs.server":                      {"192.0.2.98", "192.0.2.97"},
+	"spec.storage.nfs.path":                        {"/srv/first", "/srv/second"},
 	"spec.registry.privateRegistry":                {"images.site.local", "images.site.local:5000"},
 	"spec.registry.namespaceOverride":              {"Override: one", "Override: two"}, "spec.registry.registryDataDir": {"/mnt/registry", "/data/registry"},
 
@@ -266,7 +268,7 @@ var played = []string{
 	"node.configure-chrony", "node.set-timezone", "node.update-resolv-conf",
 	"etcd.give-client-keys", "kubeadm.harden",
 	"kubernetes.label-nodes", "kubernetes.configure-coredns", "kubernetes.install-dns-cache", "network.install-flannel", "network.install-calico", "network.install-multus",
-	"node.make-volume-folder", "addon.install-openebs", "addon.install-node-feature-discovery", "addon.install-tools-in-shop", "addon.install-tools-in-mall",
+	"node.make-volume-folder", "addon.install-openebs", "addon.install-nfs-provisioner", "addon.install-node-feature-discovery", "addon.install-tools-in-shop", "addon.install-tools-in-mall",
 }
 
 const flannel = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: kube-flannel-cfg}\ndata:\n  net-conf.json: '{}'\n"

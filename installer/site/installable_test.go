@@ -28,7 +28,7 @@ func TestAddonsThatCanBeInstalled(t *testing.T) {
 		"{name: metallb, values: {a: b}}":                                               "version matrix has no chart",
 		"metrics-server":                                                                "",
 		"{name: metrics-server, type: helm}":                                            "version matrix has no chart",
-		"nfs-provisioner":                                                               "has no manifest",
+		"cert-manager":                                                                  "has no manifest",
 	} {
 		c := steptest.Cluster(t, steptest.Small+"  addons: ["+addon+"]\n")
 		lock, problems := catalog.Resolve(c)

@@ -26,7 +26,7 @@ func ownManifest(name string) kubectl.Body {
 		if err != nil {
 			return nil, err
 		}
-		t, err := template.New(name).Funcs(template.FuncMap{"image": func(name string) (string, error) {
+		t, err := template.New(name).Funcs(template.FuncMap{"quote": strconv.Quote, "image": func(name string) (string, error) {
 			pin, err := h.Image(manifest.Need{Kind: manifest.Image, Name: name})
 			return pin.Reference, err
 		}}).Parse(string(text))
@@ -35,6 +35,7 @@ func ownManifest(name string) kubectl.Body {
 		}
 		var b bytes.Buffer
 		err = t.Execute(&b, map[string]any{
+			"NFSServer": h.Cluster.Spec.Storage.NFS.Server, "NFSPath": h.Cluster.Spec.Storage.NFS.Path, "NFSIsDefault": part.NFSIsDefault(h.Cluster),
 			"BasePath": strconv.Quote(h.Cluster.Spec.Storage.OpenEBS.BasePath), "DefaultClass": part.OpenEBSIsDefault(h.Cluster),
 		})
 		return b.Bytes(), err

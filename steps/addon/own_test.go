@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "rewrite what testdata holds")
 // TestOwnManifestsKeepTheirLaws: those of which the matrix has no manifest are installed and removed as
 // the others are.
 func TestOwnManifestsKeepTheirLaws(t *testing.T) {
-	c := steptest.Cluster(t, strings.Replace(steptest.Small, "{version: v1.34.10}", "{version: v1.34.10, nodeFeatureDiscovery: {enabled: true}}", 1)+"  storage: {openebs: {}}\n  addons: [metrics-server]\n")
+	c := steptest.Cluster(t, strings.Replace(steptest.Small, "{version: v1.34.10}", "{version: v1.34.10, nodeFeatureDiscovery: {enabled: true}}", 1)+"  storage: {openebs: {}, nfs: {server: 192.0.2.99, path: /srv/volumes}}\n  addons: [metrics-server]\n")
 	for _, a := range part.Addons(c) {
 		t.Run(a.Name, func(t *testing.T) {
 			if !part.HasOwnManifest(a) {
@@ -32,6 +32,7 @@ func TestOwnManifestsKeepTheirLaws(t *testing.T) {
 func TestOwnManifests(t *testing.T) {
 	for name, more := range map[string]string{
 		"openebs":                "  storage: {openebs: {basePath: /data/volumes}}\n",
+		"nfs-provisioner":        "  storage: {nfs: {server: nas.site.example, path: '/srv/a b'}}\n",
 		"openebs-beside":         "  storage: {openebs: {}}\n  addons: [longhorn]\n",
 		"node-feature-discovery": "  addons: [node-feature-discovery]\n",
 		"metrics-server":         "  addons: [metrics-server]\n",

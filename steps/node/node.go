@@ -90,7 +90,11 @@ func modules(c *manifest.Cluster) []string {
 	if c.Spec.Kubernetes.KubeProxy.Mode == "ipvs" {
 		m = append(m, "ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh")
 	}
-	return slices.Concat(m, part.NetworkOf(c).Modules, part.NodeCacheModules(c), part.LonghornModules(c))
+	m = slices.Concat(m, part.NetworkOf(c).Modules, part.NodeCacheModules(c))
+	for _, v := range part.VolumeModules(c) {
+		m = append(m, v.Name)
+	}
+	return m
 }
 
 // kernel returns the live settings first, then the files for the next boot. In the other

@@ -24,12 +24,12 @@ func nodeChecks() []Check {
 	return []Check{
 		{
 			Name: "preflight.kernel-modules", Question: "whether the kernel has the modules that nodes need", Levels: "error", On: OnNodes,
-			Limits: "each is loaded, built into the kernel, or loadable", Reads: "/proc/modules, modules.builtin, /sys/module, modprobe -n", Source: "the modules that kubexm loads: overlay, br_netfilter, nf_conntrack, those of IPVS, those of the pod network, those of longhorn",
+			Limits: "each is loaded, built into the kernel, or loadable", Reads: "/proc/modules, modules.builtin, /sys/module, modprobe -n", Source: "the modules that kubexm loads: overlay, br_netfilter, nf_conntrack, those of IPVS, those of the pod network, those of longhorn and of NFS",
 			look: checkModules,
 		},
 		{
 			Name: "preflight.commands", Question: "whether the commands that kubeadm, the kubelet and kubexm call are installed", Levels: "error, note", On: OnNodes,
-			Limits: "ip, iptables, modprobe, mount, nsenter, touch; conntrack before Kubernetes 1.32; iscsiadm for longhorn", Reads: "command -v", Source: "kubeadm's preflight (InPathCheck); commands in the bundle's packages count as installed",
+			Limits: "ip, iptables, modprobe, mount, nsenter, touch; conntrack before Kubernetes 1.32; iscsiadm for longhorn; mount.nfs for spec.storage.nfs", Reads: "command -v", Source: "kubeadm's preflight (InPathCheck); commands in the bundle's packages count as installed",
 			look: checkCommands, needs: repositories,
 		},
 		{
@@ -58,8 +58,10 @@ func checkModules(_ context.Context, h *steps.Host, o Options) (steps.Findings, 
 	if slices.ContainsFunc(part.NodeCacheModules(h.Cluster), func(m string) bool { return slices.Contains(absent, m) }) {
 		advice += "; or set spec.dns.nodelocaldns.enabled to false"
 	}
-	if slices.ContainsFunc(part.LonghornModules(h.Cluster), func(m string) bool { return slices.Contains(absent, m) }) {
-		advice += "; or remove longhorn from spec.addons"
+	for _, m := range part.VolumeModules(h.Cluster) {
+		if slices.Contains(absent, m.Name) {
+			advice += "; or remove " + m.Field
+		}
 	}
 	if n := part.NetworkOf(h.Cluster); n.Advice != "" && slices.ContainsFunc(n.Modules, func(m string) bool { return slices.Contains(absent, m) }) {
 		advice += "; or " + n.Advice
@@ -74,6 +76,7 @@ var packagesOf = map[string][]string{
 	"iscsiadm":  {"open-iscsi", "iscsi-initiator-utils"},
 	"iptables":  {"iptables", "iptables-nft", "iptables-legacy"},
 	"modprobe":  {"kmod"},
+	"mount.nfs": {"nfs-common", "nfs-utils"},
 	"mount":     {"mount", "util-linux"},
 	"nsenter":   {"util-linux"},
 	"touch":     {"coreutils"},
@@ -86,6 +89,9 @@ func checkCommands(_ context.Context, h *steps.Host, o Options) (steps.Findings,
 	}
 	if part.HasLonghorn(h.Cluster) { // its managers call it on the node
 		want = append(want, "iscsiadm")
+	}
+	if part.HasNFS(h.Cluster) { // mount calls it for the kubelet
+		want = append(want, "mount.nfs")
 	}
 	coming, known := coming(h, o)
 	var missing, maybe []string

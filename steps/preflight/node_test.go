@@ -2,6 +2,7 @@ package preflight_test
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"testing"
 
@@ -157,8 +158,9 @@ func TestModulesOfAChoice(t *testing.T) {
 		{"ipip", "", "set spec.network.calico.vxlanMode to Always"},
 		{"dummy", "", "set spec.dns.nodelocaldns.enabled to false"},
 		{"iscsi_tcp", "", "remove longhorn from spec.addons"},
+		{"nfs", "", "remove spec.storage.nfs"},
 	} {
-		config := site + "  dns: {nodelocaldns: {enabled: true}}\n  addons: [longhorn]\n"
+		config := site + "  dns: {nodelocaldns: {enabled: true}}\n  storage: {nfs: {server: 192.0.2.98, path: /srv}}\n  addons: [longhorn]\n"
 		if c.spec != "" {
 			config = strings.Replace(config, "{plugin: flannel}", "{plugin: flannel, flannel: {backend: "+c.spec+"}}", 1)
 		}
@@ -196,6 +198,38 @@ func TestCommandsOfLonghorn(t *testing.T) {
 		found := steptest.Check(t, kase, step(t, "preflight.commands", preflight.Options{}))
 		if got := found.Error(); got != c.want || c.want != "" && !strings.Contains(found[0].Advice, "open-iscsi") {
 			t.Errorf("%s: %v, want %q", c.addons, found, c.want)
+		}
+	}
+}
+
+// TestNFS: nodes need the program that mounts volumes, and an answer from the server.
+func TestNFS(t *testing.T) {
+	c := steptest.Cluster(t, site+"  storage: {nfs: {server: nas.site.example, path: /srv}}\n")
+	kase := steptest.Case{Cluster: c, Before: machine(func(m *conntest.Machine) { m.NoCommands = []string{"mount.nfs"} })}
+	if found := steptest.Check(t, kase, step(t, "preflight.commands", preflight.Options{})); len(found) != 1 || found[0].What != "missing commands: mount.nfs" || !strings.Contains(found[0].Advice, "nfs-common") {
+		t.Errorf("without the program: %v", found)
+	}
+	for name, x := range map[string]struct {
+		before func(*conntest.Sim)
+		want   string
+	}{
+		"there": {func(s *conntest.Sim) {
+			s.AddListener("nas.site.example:2049", func() net.Conn {
+				client, server := net.Pipe()
+				_ = server.Close()
+				return client
+			})
+		}, ""},
+		"refuses": {func(*conntest.Sim) {}, "cannot reach the NFS server at nas.site.example:2049: connection refused"},
+		"silent":  {func(s *conntest.Sim) { s.DropConnectionsTo("nas.site.example:2049") }, "cannot reach the NFS server at nas.site.example:2049: "},
+		"unknown": {func(s *conntest.Sim) { s.DisableDNS("nas.site.example") }, "cannot resolve the NFS server nas.site.example"},
+	} {
+		found := steptest.Check(t, steptest.Case{Cluster: c, Before: x.before}, step(t, "preflight.reachability", preflight.Options{}))
+		if x.want == "" && len(found) == 0 {
+			continue
+		}
+		if len(found) != 1 || x.want == "" || !strings.HasPrefix(found[0].What, x.want) || found[0].Advice == "" {
+			t.Errorf("%s: %+v, want %q", name, found, x.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -29,9 +30,14 @@ func reachCheck() Check {
 	return Check{
 		Name: "preflight.reachability", Question: "whether the hosts reach each other on the cluster's ports", Levels: "error, warning, note", Compares: true, Slow: true,
 		Limits: fmt.Sprintf("an answer within %s, which may be a refused connection; only a warning if kubexm will stop the other host's firewall", reachTimeout),
-		Reads:  "a connection that the host's sshd opens for kubexm", Source: "nodes to API servers and registry, masters to kubelets and etcd, etcd members to each other",
+		Reads:  "a connection that the host's sshd opens for kubexm", Source: "nodes to API servers, registry and the NFS server of spec.storage, masters to kubelets and etcd, etcd members to each other",
 		look: func(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
-			return checkReach(ctx, h, o, of(h.Cluster).goals(h.Name))
+			out, err := checkReach(ctx, h, o, of(h.Cluster).goals(h.Name))
+			if err != nil || !part.HasNFS(h.Cluster) || !part.Nodes.In(h.Cluster, h.Name) {
+				return out, err
+			}
+			server, err := reachNFS(ctx, h)
+			return append(out, server...), err
 		},
 	}
 }
@@ -170,4 +176,25 @@ func checkReach(ctx context.Context, h *steps.Host, o Options, goals []goal) (st
 		out = append(out, steps.Finding{Note: true, What: "connections to the other hosts not tested: sshd forwards no connections", Advice: "set AllowTcpForwarding local in sshd_config during the check, or test the connections by hand"})
 	}
 	return out, nil
+}
+
+// nfsPort is where an NFS server listens (RFC 7530, section 3.1).
+const nfsPort = "2049"
+
+// reachNFS connects to the NFS server that volumes are on.
+func reachNFS(ctx context.Context, h *steps.Host) (steps.Findings, error) {
+	at := net.JoinHostPort(h.Cluster.Spec.Storage.NFS.Server, nfsPort)
+	what, why := h.Reach(ctx, at, reachTimeout)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case what == runner.Untested:
+		return steps.Findings{{Note: true, What: "connection to the NFS server at " + at + " not tested: sshd forwards no connections",
+			Advice: "set AllowTcpForwarding local in sshd_config during the check, or test the connection by hand"}}, nil
+	case errors.Is(why, runner.ErrNoName):
+		return steps.Findings{{What: "cannot resolve the NFS server " + h.Cluster.Spec.Storage.NFS.Server, Advice: "write its IP address into spec.storage.nfs.server, or add a record to the site's name servers"}}, nil
+	case why != nil:
+		return steps.Findings{{What: fmt.Sprintf("cannot reach the NFS server at %s: %v", at, why), Advice: "start the server, export spec.storage.nfs.path to all nodes, and open the port"}}, nil
+	}
+	return nil, nil
 }

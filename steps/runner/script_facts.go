@@ -46,7 +46,7 @@ for m in overlay br_netfilter nf_conntrack ip_vs ip_vs_rr ip_vs_wrr ip_vs_sh vxl
 	elif modprobe -n -q -- "$m"; then echo "$m available"
 	else echo "$m absent"; fi
 done
-s commands; for c in conntrack ebtables ethtool ip ipset iptables iscsiadm modprobe mount nsenter socat tar tc touch; do command -v "$c" >/dev/null && echo "$c"; done
+s commands; for c in conntrack ebtables ethtool ip ipset iptables iscsiadm modprobe mount mount.nfs nsenter socat tar tc touch; do command -v "$c" >/dev/null && echo "$c"; done
 s sysctls; for k in fs/inotify/max_user_instances fs/inotify/max_user_watches net/ipv6/conf/all/disable_ipv6; do [ -r "/proc/sys/$k" ] && echo "$k $(cat "/proc/sys/$k")"; done
 s sysctl-files; grep -HsE '^[[:space:]]*-?net[./](ipv[46]|bridge)[./][^=]*=' /etc/sysctl.conf /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/local/lib/sysctl.d/*.conf /usr/lib/sysctl.d/*.conf | head -n 500
 s held; dpkg-query -W -f '${db:Status-Want} ${Package}\n' | grep '^hold '; cat /etc/dnf/plugins/versionlock.list /etc/yum/pluginconf.d/versionlock.list

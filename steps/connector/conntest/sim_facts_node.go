@@ -34,8 +34,8 @@ var (
 	sysctlDirs   = []string{"/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"}
 	sysctlLine   = regexp.MustCompile(`^[[:space:]]*-?net[./](ipv[46]|bridge)[./][^=]*=`)
 	nodeSysctls  = []string{"fs.inotify.max_user_instances", "fs.inotify.max_user_watches", "net.ipv6.conf.all.disable_ipv6"}
-	nodeModules  = []string{"overlay", "br_netfilter", "nf_conntrack", "ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh", "vxlan", "ipip", "wireguard", "dummy", "iscsi_tcp"}
-	nodeCommands = []string{"conntrack", "ebtables", "ethtool", "ip", "ipset", "iptables", "iscsiadm", "modprobe", "mount", "nsenter", "socat", "tar", "tc", "touch"}
+	nodeModules  = []string{"overlay", "br_netfilter", "nf_conntrack", "ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh", "vxlan", "ipip", "wireguard", "dummy", "iscsi_tcp", "nfs"}
+	nodeCommands = []string{"conntrack", "ebtables", "ethtool", "ip", "ipset", "iptables", "iscsiadm", "modprobe", "mount", "mount.nfs", "nsenter", "socat", "tar", "tc", "touch"}
 	nodeUnits    = []string{"kubelet.service", "chronyd.service", "chrony.service", "ntpd.service", "ntp.service", "ntpsec.service", "openntpd.service", "systemd-timesyncd.service"}
 )
 

@@ -57,7 +57,7 @@ func (s *Sim) initKernel() {
 	}
 	for _, m := range []string{
 		"overlay", "br_netfilter", "nf_conntrack", "vxlan", "ip_tables", "iptable_nat", "ip6_tables", "nf_nat", "xt_set", "ipip",
-		"ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh", "dummy", "iscsi_tcp", "ip_set", "xt_conntrack", "nf_tables", "wireguard", "ipvlan",
+		"ip_vs", "ip_vs_rr", "ip_vs_wrr", "ip_vs_sh", "dummy", "iscsi_tcp", "nfs", "ip_set", "xt_conntrack", "nf_tables", "wireguard", "ipvlan",
 	} {
 		s.modules[m] = "available"
 	}
