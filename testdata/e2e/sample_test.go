@@ -141,11 +141,12 @@ printf 'Port 22\nPort 8022\n' > /etc/ssh/sshd_config.d/ports.conf`
 	for i, h := range l.Hosts {
 		if strings.Contains(text, "{name: "+names[i]+", address: "+h.Address+", internalAddress: \""+addresses[i]+"\", port: 8022") {
 			s.on(t, h.Name, user)
-			known = strings.ReplaceAll(known, h.Address+" ", "["+h.Address+"]:8022 ")
+			known = strings.Replace(known, h.Name+","+h.Address+",", h.Name+",["+h.Address+"]:8022,", 1)
 		} else {
 			s.on(t, h.Name, root)
 		}
-		s.on(t, h.Name, "systemctl restart ssh")
+		// The root's chrony is off for systemd alone; its links of init.d say so too after this.
+		s.on(t, h.Name, "systemctl restart ssh && systemctl disable -q chrony")
 	}
 	if err := os.Mkdir(filepath.Join(s.dir, ".ssh"), 0o700); err != nil {
 		t.Fatal(err)
@@ -194,7 +195,9 @@ func (s *labSite) volumesOfSample(t *testing.T) {
 	t.Helper()
 	s.kubectl(t, "apply", "-f", "testdata/storage-pods.yaml")
 	s.kubectl(t, "rollout", "status", "statefulset/writer", "--timeout=240s")
-	s.kubectl(t, "exec", "writer-0", "--", "grep", "writer-0", "/data/boots")
+	if boots := s.kubectl(t, "exec", "writer-0", "--", "cat", "/data/boots"); boots != "writer-0" {
+		t.Errorf("the volume of writer-0 has %q", boots)
+	}
 	volumes := ""
 	for _, worker := range []string{"h7", "h8", "h9"} {
 		volumes += s.on(t, worker, "cat /var/openebs/local/pvc-*/boots 2>/dev/null || true") + "\n"
