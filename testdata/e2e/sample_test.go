@@ -277,8 +277,8 @@ func (s *labSite) zonesAnswer(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer cmd.Wait()         //nolint:errcheck // it is killed
-	defer cmd.Process.Kill() //nolint:errcheck // ended by itself
+	defer cmd.Wait() // it is killed
+	defer cmd.Process.Kill()
 
 	service := s.kubectl(t, "-n", "kube-system", "get", "service", "kube-dns", "-o", "jsonpath={.spec.clusterIP}")
 	pod := s.kubectl(t, "-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-dns", "-o", "jsonpath={.items[0].status.podIP}")

@@ -210,7 +210,7 @@ func (l *Lab) own(pair string) (address, address6 string, err error) {
 	net, number, in := cutLast(address, ".")
 	net6, _, in6 := cutLast(address6, "::")
 	if last, err := strconv.Atoi(number); !in || !in6 || err != nil || last < 1 || last > besideHosts {
-		return "", "", fmt.Errorf("%q: it must be an IPv4 address whose last number is 1 to %d, a comma, and an IPv6 address with one number after its ::", pair, besideHosts)
+		return "", "", fmt.Errorf("%q: it must be an IPv4 address whose last number is 1 to %d, a comma, and an IPv6 address that ends with :: and one number", pair, besideHosts)
 	}
 	if l.Net == "" {
 		l.Net, l.Net6 = net, net6

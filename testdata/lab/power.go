@@ -60,7 +60,7 @@ func keepFreed(root *os.File) error {
 	if err != nil {
 		return os.NewSyscallError("fspick", err)
 	}
-	defer unix.Close(fs) //nolint:errcheck // nothing is written to it
+	defer unix.Close(fs)
 	if err := unix.FsconfigSetFlag(fs, "nodiscard"); err != nil {
 		return os.NewSyscallError("fsconfig", err)
 	}
