@@ -16,7 +16,7 @@ import (
 
 // TestEveryEndpoint creates a cluster with each load balancer that kubexm installs, each kind of
 // etcd, and each IP family. A second run changes nothing, and a deletion restores the hosts. An
-// etcd that exists meets each load balancer once, and both families. -short takes every third.
+// etcd that exists meets each load balancer once, and both families. -short takes every sixth.
 func TestEveryEndpoint(t *testing.T) {
 	front := "controlPlaneEndpoint: {domain: api.site.example, address: VIP}\n  loadBalancer: {external: {type: %s, keepalived: {interface: eth0}}%s}"
 	endpoints := []struct{ name, text string }{
@@ -43,7 +43,7 @@ func TestEveryEndpoint(t *testing.T) {
 				if external && (i+j)%2 != 0 {
 					continue
 				}
-				if n++; testing.Short() && n%3 != 0 {
+				if n++; testing.Short() && n%6 != 0 {
 					continue
 				}
 				t.Run(e.name+" "+store.name+" "+f.name, func(t *testing.T) {

@@ -67,11 +67,11 @@ func TestALostMemberOfMostIsRefused(t *testing.T) {
 }
 
 // TestAReplacementGoesOn wherever it was cut off: at every ninth command, in a
-// short run at every 27th.
+// short run at every 54th.
 func TestAReplacementGoesOn(t *testing.T) {
 	every, places := 9, 5
 	if testing.Short() {
-		every, places = 27, 2
+		every, places = 54, 1
 	}
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
