@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -217,5 +218,19 @@ func TestSimWritesToSinks(t *testing.T) {
 	res, err := sim.Exec(t.Context(), connector.Cmd{Argv: []string{"x"}, Stdout: &out, Stderr: &errs, Limit: 3})
 	if err != nil || out.String() != "0123456789" || errs.Len() != 10 || string(res.Stdout) != "012" || string(res.Stderr) != "789" || !res.Truncated {
 		t.Errorf("%q %q %+v %v", out.String(), errs.String(), res, err)
+	}
+}
+
+// TestBelow lists what is in a folder and below it, and everything from the top.
+func TestBelow(t *testing.T) {
+	s := conntest.New(t)
+	s.AddFile("/srv/a/b/c", "text", 0o644)
+	s.RemoveAll("/srv/a/b")
+	s.AddFile("/srv/a/d", "text", 0o644)
+	if got := strings.Join(s.Below("/srv"), " "); got != "/srv/a /srv/a/d" {
+		t.Errorf("below a folder: %q", got)
+	}
+	if all := s.Below(""); !slices.Contains(all, "/srv/a/d") || !slices.Contains(all, "/etc/hosts") || slices.Contains(all, "/srv/a/b") {
+		t.Errorf("below the top: %q", all)
 	}
 }

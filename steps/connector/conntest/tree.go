@@ -1,6 +1,9 @@
 package conntest
 
-import "path"
+import (
+	"cmp"
+	"path"
+)
 
 // tree is the files of a Sim by their paths. Hosts have hundreds, and are asked thousands of times what is in a
 // folder.
@@ -30,9 +33,9 @@ func (t tree) drop(p string) {
 	}
 }
 
-// below lists all paths below a folder.
+// below lists all paths below a folder; "" is the top.
 func (t tree) below(dir string) (out []string) {
-	for name := range t.in[dir] {
+	for name := range t.in[cmp.Or(dir, "/")] {
 		p := dir + "/" + name
 		out = append(append(out, p), t.below(p)...)
 	}
