@@ -37,8 +37,8 @@ func (s *site) killedBefore(at int, run func() error) bool {
 	for _, sim := range s.Sims {
 		sim.Mend()
 	}
-	if !killed && err != nil {
-		s.t.Fatalf("nothing was killed: %v", err)
+	if killed != (err != nil) {
+		s.t.Fatalf("place %d: killed %t, %v", at, killed, err)
 	}
 	return killed
 }

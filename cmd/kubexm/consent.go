@@ -47,7 +47,7 @@ func (a *app) consent(ctx context.Context, f *siteFlags, s *siteRun) error {
 		return nil
 	}
 	var screen strings.Builder
-	fmt.Fprintf(&screen, "%s of cluster %s %s\n", s.Pipeline.Name, s.Cluster.Metadata.Name, s.Pipeline.ConfirmationFor(s.Cluster, s.Graph))
+	fmt.Fprintln(&screen, refused)
 	printConsent(&screen, s.Graph)
 	if last := lastTook(s); last != "" {
 		fmt.Fprintf(&screen, "the last %s %s\n", s.Pipeline.Name, last)

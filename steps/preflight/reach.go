@@ -29,7 +29,7 @@ func reachCheck() Check {
 	of := rosters()
 	return Check{
 		Name: "preflight.reachability", Question: "whether the hosts reach each other on the cluster's ports", Levels: "error, warning, note", Compares: true, Slow: true,
-		Limits: fmt.Sprintf("an answer within %s, which may be a refused connection; only a warning if kubexm will stop the other host's firewall", reachTimeout),
+		Limits: fmt.Sprintf("an answer within %s, which may be a refused connection, but not of the NFS server; only a warning if kubexm will stop the other host's firewall", reachTimeout),
 		Reads:  "a connection that the host's sshd opens for kubexm", Source: "nodes to API servers, registry and the NFS server of spec.storage, masters to kubelets and etcd, etcd members to each other",
 		look: func(ctx context.Context, h *steps.Host, o Options) (steps.Findings, error) {
 			out, err := checkReach(ctx, h, o, of(h.Cluster).goals(h.Name))
