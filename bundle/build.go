@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -24,6 +26,10 @@ type BuildRequest struct {
 	Fetcher  Fetcher
 	Parallel int // blobs fetched and written at once; at least 1
 
+	// KeepCache keeps a copy of everything in the cache, for machines that delete their
+	// archives.
+	KeepCache bool
+
 	// Volumes, if it has a size, splits the archive into Output.001, Output.002 and so on.
 	Volumes archive.VolumeOptions
 
@@ -37,13 +43,15 @@ type BuildRequest struct {
 
 	// Planned, if set, is called with the plan before payload is downloaded or written.
 	Planned func(Plan)
+
+	Log *slog.Logger // nil discards logs
 }
 
 // Plan describes the work of a build.
 type Plan struct {
 	Blobs    int   // distinct blobs
 	Bytes    int64 // total size of the blobs
-	Cached   int64 // bytes of the blobs that are already in the cache
+	Cached   int64 // bytes of the blobs that are already on this machine
 	Download int64 // bytes to download; an archive of files may be smaller than the entries selected from it
 	Space    []Space
 }
@@ -59,7 +67,8 @@ type BuildResult struct {
 
 // Build writes the archive of r.Lock. The same lock and config give the same bytes,
 // independent of parallelism and the state of the cache. If Build fails or is cancelled, no
-// new file exists at r.Output; fetched blobs stay in the cache.
+// new file exists at r.Output. What was downloaded stays in the unfinished archive beside it,
+// which the next Build of the same output continues; the error is then an *UnfinishedError.
 func Build(ctx context.Context, r BuildRequest) (*BuildResult, error) {
 	if got := digest.FromBytes(r.Config).String(); got != r.Lock.Config {
 		return nil, fmt.Errorf("config has digest %s, the lock is for a config with digest %s", got, r.Lock.Config)
@@ -83,6 +92,9 @@ func Build(ctx context.Context, r BuildRequest) (*BuildResult, error) {
 
 // assemble writes the archive from a head and the blobs that r.Lock pins.
 func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (*BuildResult, error) {
+	if r.Log == nil {
+		r.Log = slog.New(slog.DiscardHandler)
+	}
 	all, err := jobs(ctx, r.Fetcher, r.Lock, r.Parallel)
 	if err != nil {
 		return nil, err
@@ -98,28 +110,78 @@ func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (
 	if err != nil {
 		return nil, err
 	}
-	plan := planOf(r, all, layout)
+	left, err := r.unfinished(ctx, layout)
+	if err != nil {
+		return nil, err
+	}
+	from, err := openSources(ctx, r.Cache, r.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = from.close() }() // opened for reading only
+	plan := planOf(r, all, layout, from, left)
 	if err := checkSpace(plan.Space); err != nil {
 		return nil, err
 	}
 	if r.Planned != nil {
 		r.Planned(plan)
 	}
-	w, err := archive.Create(r.Output, layout, archive.WriteOptions{VolumeOptions: r.Volumes, Signatures: signatures})
+	b := newBuilder(r, all, from)
+	b.writer, err = archive.Create(r.Output, layout, archive.WriteOptions{VolumeOptions: r.Volumes, Signatures: signatures, Resume: true, Written: b.written})
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", r.Output, err)
 	}
-	if err := newBuilder(r, w, all).fill(ctx, h); err != nil {
-		return nil, errors.Join(err, w.Abort())
+	if err := b.fill(ctx, h); err != nil {
+		return nil, b.suspend(err)
 	}
-	if err := w.Close(ctx, nil); err != nil {
-		return nil, fmt.Errorf("finish %s: %w", r.Output, errors.Join(err, w.Abort()))
+	if err := b.writer.Close(ctx, nil); err != nil {
+		return nil, b.suspend(fmt.Errorf("finish %s: %w", r.Output, err))
 	}
 	done, err := built(r, h.root.descriptor.Digest)
-	if done != nil {
-		done.Delta = saved
+	if err != nil {
+		return nil, err
 	}
-	return done, err
+	done.Delta = saved
+	if err := r.Cache.Remember(done.Path, done.Root.String()); err != nil {
+		r.Log.WarnContext(ctx, "later builds will not find this bundle and may download again", "error", err)
+	}
+	return done, nil
+}
+
+// UnfinishedError is the failure of a build of which something is kept.
+type UnfinishedError struct {
+	Path  string // the unfinished archive, of an archive in volumes without their numbers
+	Bytes int64  // bytes of content in it
+	Err   error
+}
+
+// Error returns the failure's text.
+func (e *UnfinishedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the failure.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// suspend keeps what was downloaded before the failure err.
+func (b *builder) suspend(err error) error {
+	kept, serr := b.writer.Suspend()
+	err = errors.Join(err, serr)
+	if kept == 0 {
+		return err
+	}
+	return &UnfinishedError{Path: archive.PartialPath(b.Output), Bytes: kept, Err: err}
+}
+
+// unfinished returns what an earlier build left at r.Output. The complete blobs of another
+// bundle go into the cache, from which this build takes what it needs.
+func (r *BuildRequest) unfinished(ctx context.Context, l *archive.Layout) (*archive.Unfinished, error) {
+	left, err := archive.FindUnfinished(r.Output, l, r.Volumes)
+	if err != nil || left == nil || left.Continues() {
+		return left, err
+	}
+	r.Log.InfoContext(ctx, "an earlier build of another bundle was not finished, its downloads go into the cache", "path", archive.PartialPath(r.Output))
+	return nil, archive.Salvage(r.Output, func(digest string, size int64, content io.Reader) error {
+		return r.Cache.Put(ctx, hexOf(digest), size, content)
+	})
 }
 
 // built describes the archive that was written.

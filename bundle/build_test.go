@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -47,6 +49,19 @@ func (w *world) build(t *testing.T, parallel int) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// buildAt builds at path and returns the archive.
+func (w *world) buildAt(t *testing.T, path string) []byte {
+	t.Helper()
+	if _, err := Build(t.Context(), BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: w, Parallel: 2}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 var anyone = Policy{AllowUnsigned: true}
@@ -130,7 +145,12 @@ func (v verdict) Verify(context.Context, v1.Descriptor, []byte) ([]AcceptedSigna
 
 func TestCorruptCacheIsFetchedAgain(t *testing.T) {
 	w := newWorld(t)
-	want, err := os.ReadFile(w.build(t, 2))
+	path := filepath.Join(t.TempDir(), "x.tar.zst")
+	r := BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: w, Parallel: 2, KeepCache: true}
+	if _, err := Build(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +166,14 @@ func TestCorruptCacheIsFetchedAgain(t *testing.T) {
 	if w.Cache, err = fetch.OpenCache(w.Cache.Dir()); err != nil { // of another run: it has hashed nothing yet
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(w.build(t, 2))
+	if err := os.Rename(path, path+".moved"); err != nil { // the bundle would do too
+		t.Fatal(err)
+	}
+	r.Cache = w.Cache
+	if _, err := Build(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,16 +182,43 @@ func TestCorruptCacheIsFetchedAgain(t *testing.T) {
 	}
 }
 
-func TestFailedBuildLeavesNothing(t *testing.T) {
+// lacking is a world without kubelet: fetching it fails once a layer has been read.
+type lacking struct {
+	*world
+	layer string
+}
+
+func (l lacking) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
+	if a.Name != "kubelet" {
+		return l.world.FetchArtifact(ctx, a)
+	}
+	for !l.HasFetched(l.layer) {
+		time.Sleep(time.Millisecond)
+	}
+	return errors.New("there is no kubelet")
+}
+
+// TestFailedBuildIsContinued: a build without one file leaves no archive, and nothing comes
+// twice once the file is there.
+func TestFailedBuildIsContinued(t *testing.T) {
 	w := newWorld(t)
-	delete(w.Blobs, w.Lock.Artifacts[0].SHA256)
+	layer := w.Image[3].Digest[7:]
 	path := filepath.Join(t.TempDir(), "x.tar.zst")
-	_, err := Build(context.Background(), BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: w, Parallel: 2})
+	_, err := Build(context.Background(), BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: lacking{w, layer}, Parallel: 2})
 	if err == nil || !strings.Contains(err.Error(), "binary/kubelet") {
 		t.Errorf("%v", err)
 	}
-	left, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(left) != 0 {
+	var unfinished *UnfinishedError
+	if _, serr := os.Stat(path); serr == nil || !errors.As(err, &unfinished) || unfinished.Path != path+".partial" || unfinished.Bytes == 0 {
+		t.Errorf("an archive exists: %v, or what is left is not told: %+v", serr, unfinished)
+	}
+	w.Fetched = nil
+	if got := w.buildAt(t, path); slices.Contains(w.Fetched, layer) {
+		t.Errorf("fetched again: %v", w.Fetched)
+	} else if w.Cache = openCache(t); !bytes.Equal(got, w.buildAt(t, filepath.Join(t.TempDir(), "y"))) {
+		t.Error("the bytes differ from those of an undisturbed build")
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	if _, err := Build(context.Background(), BuildRequest{Lock: w.Lock, Config: []byte("other"), Output: path, Cache: w.Cache, Fetcher: w}); err == nil {

@@ -13,13 +13,18 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Fetcher downloads what a lock pins into the cache. *fetch.Client implements it.
+// Fetcher downloads what a lock pins: into the cache, or as a stream past it. A Stream method
+// returns nil where content can only be fetched into the cache. *fetch.Client implements it.
 type Fetcher interface {
 	FetchArtifact(ctx context.Context, a manifest.Artifact) error
 	// FetchMember downloads one file of a package repository.
 	FetchMember(ctx context.Context, a manifest.Artifact, m manifest.Member) error
 	ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.Content, error)
 	FetchContent(ctx context.Context, im manifest.ImagePin, c fetch.Content) error
+
+	StreamArtifact(a manifest.Artifact) fetch.Stream
+	StreamMember(a manifest.Artifact, m manifest.Member) fetch.Stream
+	StreamContent(im manifest.ImagePin, c fetch.Content) fetch.Stream
 }
 
 // job downloads some blobs into the cache: those of one artifact, one file of a package
@@ -30,6 +35,9 @@ type job struct {
 	part  delta.Part
 	blobs []archive.Blob
 	fetch func(context.Context) error
+
+	stream fetch.Stream // downloads the only blob past the cache; nil if that is not possible
+	keep   bool         // the blobs stay in the cache: they are small, and later builds read them
 }
 
 // jobs returns the downloads for l; each blob is in exactly one job. The images' manifests
@@ -41,7 +49,8 @@ func jobs(ctx context.Context, f Fetcher, l *manifest.Lock, parallel int) ([]job
 			all = append(all, packageJobs(f, a)...)
 			continue
 		}
-		j := job{name: a.ID, size: a.Size, fetch: func(ctx context.Context) error { return f.FetchArtifact(ctx, a) }}
+		j := job{name: a.ID, size: a.Size, keep: a.Kind == manifest.Chart, stream: f.StreamArtifact(a),
+			fetch: func(ctx context.Context) error { return f.FetchArtifact(ctx, a) }}
 		for _, b := range a.Blobs() {
 			j.blobs = append(j.blobs, archive.Blob{Digest: "sha256:" + b.SHA256, Size: b.Size, Compress: compressFile(a, b)})
 		}
@@ -71,7 +80,7 @@ func jobs(ctx context.Context, f Fetcher, l *manifest.Lock, parallel int) ([]job
 			all = append(all, job{
 				name: im.Reference, size: c.Size, part: part,
 				blobs: []archive.Blob{{Digest: c.Digest, Size: c.Size, Compress: compressContent(c.MediaType)}},
-				fetch: func(ctx context.Context) error { return f.FetchContent(ctx, im, c) },
+				fetch: func(ctx context.Context) error { return f.FetchContent(ctx, im, c) }, stream: f.StreamContent(im, c), keep: c.Role != fetch.LayerRole,
 			})
 		}
 	}

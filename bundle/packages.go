@@ -19,7 +19,7 @@ func packageJobs(f Fetcher, a manifest.Artifact) []job {
 		j := job{
 			name:  a.ID + ": " + m.Path,
 			blobs: []archive.Blob{{Digest: "sha256:" + b.SHA256, Size: b.Size, Compress: compressFile(a, b)}},
-			fetch: func(ctx context.Context) error { return f.FetchMember(ctx, a, m) },
+			fetch: func(ctx context.Context) error { return f.FetchMember(ctx, a, m) }, stream: f.StreamMember(a, m),
 		}
 		if m.Package != "" { // metadata is generated, not downloaded
 			j.name, j.size = m.Package+" of "+a.Name, m.Size

@@ -33,30 +33,47 @@ func (e *SpaceError) Error() string {
 }
 
 // planOf computes the work of a build and the space that it needs on each file system.
-func planOf(r BuildRequest, all []job, l *archive.Layout) Plan {
+func planOf(r BuildRequest, all []job, l *archive.Layout, from *sources, left *archive.Unfinished) Plan {
 	p := Plan{}
-	var missing, largest int64
+	var kept, waiting, largest, unpacked int64
 	for _, j := range all {
-		cached := true
+		here := true
 		for _, b := range j.blobs {
 			p.Blobs++
 			p.Bytes += b.Size
-			if r.Cache.Has(hexOf(b.Digest), b.Size) {
+			if left.Has(b.Digest) || from.has(b) {
 				p.Cached += b.Size
-			} else {
-				missing, cached = missing+b.Size, false
+				continue
+			}
+			here = false
+			switch {
+			case r.KeepCache || j.keep:
+				kept += b.Size
+			case j.stream == nil || b.Compress:
+				waiting += b.Size
+				largest = max(largest, b.Size)
 			}
 		}
-		if !cached {
+		if !here {
 			p.Download += j.size
-			largest = max(largest, j.size)
+			if j.stream == nil {
+				unpacked = max(unpacked, j.size)
+			}
 		}
+	}
+	parallel := int64(max(r.Parallel, 1))
+	if !r.KeepCache {
+		waiting = min(waiting, aheadBytes+parallel*largest)
 	}
 	// An archive of files is in the cache beside the files extracted from it, one for each
 	// concurrent download.
-	inFlight := min(p.Download, largest*int64(max(r.Parallel, 1)))
-	p.Space = addSpace(p.Space, filepath.Dir(r.Output), withParity(l.MaxSize(), r.Volumes))
-	p.Space = addSpace(p.Space, r.Cache.Dir(), missing+inFlight)
+	inFlight := min(p.Download, unpacked*parallel)
+	there := int64(0)
+	if left.Continues() {
+		there = left.Disk
+	}
+	p.Space = addSpace(p.Space, filepath.Dir(r.Output), max(0, withParity(l.MaxSize(), r.Volumes)-there))
+	p.Space = addSpace(p.Space, r.Cache.Dir(), kept+waiting+inFlight)
 	return p
 }
 

@@ -25,6 +25,9 @@ func victim() *sample {
 	return newSample([]int{10, 2 * pieceSize, blockSize}, []int{100, chunkSize + 9})
 }
 
+// longVictim takes more reads than a killed process comes to.
+func longVictim() *sample { return newSample([]int{10, 6 * pieceSize, 300_000}, []int{100, 400_000}) }
+
 // stopper is a reader that says so and waits for its end at one of the reads
 // of a process, counted from 0.
 type stopper struct {
@@ -60,6 +63,20 @@ func TestVictim(t *testing.T) {
 		err = writeVictim(s, path, wrap, VolumeOptions{})
 	case "volumes":
 		err = writeVictim(s, path, wrap, VolumeOptions{VolumeSize: 256 << 10, Parity: 2})
+	case "resume":
+		u := newSupply(longVictim())
+		u.wrap = func(r io.Reader) io.Reader { return stopper{r, &reads, at} }
+		var l *Layout
+		var w *Writer
+		if l, err = NewLayout(u.oci, u.index, u.head, u.blobs); err != nil {
+			break
+		}
+		if w, err = Create(path, l, WriteOptions{Resume: true, Workers: 1}); err != nil {
+			break
+		}
+		if err = u.fill(t.Context(), w); err == nil {
+			err = w.Close(t.Context(), nil)
+		}
 	case "naive":
 		err = writeNaively(path, wrap(noise(500_000, 1)))
 	case "extract":
@@ -160,6 +177,27 @@ func TestKilledWriter(t *testing.T) {
 		t.Error("other bytes after kills")
 	}
 	if got := names(t, dir); len(got) != 1 {
+		t.Errorf("left behind: %v", got)
+	}
+}
+
+// TestKilledWriterIsContinued kills each process at its tenth read, which is far from the end:
+// the next continues where it was, so that one of them ends.
+func TestKilledWriterIsContinued(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.tar.zst")
+	kills := 0
+	for !killed(t, "resume:10", path, 0) {
+		if kills++; kills == 20 {
+			t.Fatal("it does not end")
+		}
+	}
+	if kills < 2 {
+		t.Errorf("only %d kills", kills)
+	}
+	if !bytes.Equal(read(t, path), read(t, longVictim().file(t))) {
+		t.Error("other bytes after kills")
+	}
+	if got := names(t, filepath.Dir(path)); len(got) != 1 {
 		t.Errorf("left behind: %v", got)
 	}
 }

@@ -15,21 +15,25 @@ import (
 // names when it is published.
 type output interface {
 	io.WriterAt
+	io.ReaderAt
 	// reserve allocates disk space for the first n bytes.
 	reserve(n int64) error
 	// publish ends the archive after size bytes, syncs it and renames it to its name.
 	publish(ctx context.Context, size int64) error
 	// discard removes the partial files.
 	discard() error
+	// keep closes the partial files, to be continued.
+	keep() error
 }
 
-// newOutput creates the output for an archive of at most size bytes at path.
-func newOutput(path string, size int64, o VolumeOptions) (output, error) {
+// newOutput creates the output for an archive of at most size bytes at path, or opens the
+// existing partial files to continue them.
+func newOutput(path string, size int64, o VolumeOptions, existing bool) (output, error) {
 	if o.VolumeSize == 0 {
 		if o.Parity != 0 {
 			return nil, fault(ErrInput, "", noOffset, "parity requires volumes: set the volume size too")
 		}
-		f, err := newPart(path)
+		f, err := openPart(path, existing)
 		if err != nil {
 			return nil, err
 		}
@@ -38,19 +42,33 @@ func newOutput(path string, size int64, o VolumeOptions) (output, error) {
 	if err := checkVolumes(size, o.VolumeSize, o.Parity); err != nil {
 		return nil, err
 	}
-	if err := clearParts(path); err != nil {
-		return nil, err
+	if !existing {
+		if err := clearParts(path); err != nil {
+			return nil, err
+		}
 	}
-	return &volumeOutput{base: path, o: o}, nil
+	return &volumeOutput{base: path, o: o, existing: existing}, nil
 }
 
-// newPart creates the hidden partial file for path and removes the one of a killed run.
+// newPart creates the partial file for path and removes the one of a killed run.
 func newPart(path string) (*os.File, error) {
-	part := hidden(path, "part")
+	part := PartialPath(path)
 	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	return os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// openPart opens the existing partial file for path, or creates it.
+func openPart(path string, existing bool) (*os.File, error) {
+	if !existing {
+		return newPart(path)
+	}
+	f, err := os.OpenFile(PartialPath(path), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return newPart(path)
+	}
+	return f, err
 }
 
 // oneFile is an output of one file.
@@ -72,6 +90,9 @@ func (f *oneFile) WriteAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
+// ReadAt implements io.ReaderAt.
+func (f *oneFile) ReadAt(p []byte, off int64) (int, error) { return f.file.ReadAt(p, off) }
+
 func (f *oneFile) reserve(n int64) error { return reserve(f.file, n) }
 
 func (f *oneFile) publish(_ context.Context, size int64) error {
@@ -89,3 +110,5 @@ func (f *oneFile) publish(_ context.Context, size int64) error {
 }
 
 func (f *oneFile) discard() error { return errors.Join(f.file.Close(), os.Remove(f.file.Name())) }
+
+func (f *oneFile) keep() error { return f.file.Close() }

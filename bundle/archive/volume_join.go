@@ -29,7 +29,7 @@ func Split(ctx context.Context, path, to string, o VolumeOptions, progress func(
 		return err
 	}
 	defer lock.release()
-	out, err := newOutput(to, r.size, o)
+	out, err := newOutput(to, r.size, o, false)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,9 @@ type VolumeOptions struct {
 
 // volumeOutput is an output of several files.
 type volumeOutput struct {
-	base string
-	o    VolumeOptions
+	base     string
+	o        VolumeOptions
+	existing bool // partial volumes of an earlier writer are continued
 
 	mu    sync.Mutex
 	files []*os.File // the volumes so far; nil if nothing was written to one yet
@@ -39,7 +40,7 @@ func (v *volumeOutput) file(i int) (*os.File, error) {
 		v.files = append(v.files, nil)
 	}
 	if v.files[i] == nil {
-		f, err := newPart(v.base + volumeSuffix(i))
+		f, err := openPart(v.base+volumeSuffix(i), v.existing)
 		if err != nil {
 			return nil, err
 		}
@@ -61,6 +62,26 @@ func (v *volumeOutput) WriteAt(p []byte, off int64) (n int, err error) {
 		k, err := f.WriteAt(p[n:min(int64(len(p)), int64(n)+v.o.VolumeSize-in)], in)
 		n += k
 		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// ReadAt implements io.ReaderAt across the volumes.
+func (v *volumeOutput) ReadAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		at := off + int64(n)
+		i := at / v.o.VolumeSize
+		in := at - i*v.o.VolumeSize
+		f, err := v.file(int(i))
+		if err != nil {
+			return n, err
+		}
+		want := p[n:min(int64(len(p)), int64(n)+v.o.VolumeSize-in)]
+		k, err := f.ReadAt(want, in)
+		n += k
+		if k < len(want) {
 			return n, err
 		}
 	}
@@ -131,6 +152,9 @@ func (v *volumeOutput) publish(ctx context.Context, size int64) error {
 	for _, f := range all {
 		errs = append(errs, f.Close())
 	}
+	if v.existing { // volumes of an earlier writer, beyond the end
+		errs = append(errs, clearParts(v.base))
+	}
 	return errors.Join(append(errs, durable.SyncDir(filepath.Dir(v.base)))...)
 }
 
@@ -193,21 +217,33 @@ func (v *volumeOutput) clear() error {
 // clearParts removes the partial volumes of a killed writer, with any volume size. The
 // caller holds the archive's lock.
 func clearParts(base string) error {
-	entries, err := os.ReadDir(filepath.Dir(base))
+	parts, err := partialVolumes(base)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		tail, ok := cutBase(e.Name(), "."+filepath.Base(base))
-		tail, part := strings.CutSuffix(tail, ".part")
-		if !ok || !part || !isVolumeSuffix(tail) {
-			continue
-		}
-		if err := os.Remove(filepath.Join(filepath.Dir(base), e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, path := range parts {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// partialVolumes lists the partial files of the volumes of base, of parity and of the table.
+func partialVolumes(base string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Dir(base))
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		tail, ok := cutBase(e.Name(), filepath.Base(base))
+		tail, part := strings.CutSuffix(tail, partialSuffix)
+		if ok && part && isVolumeSuffix(tail) {
+			out = append(out, filepath.Join(filepath.Dir(base), e.Name()))
+		}
+	}
+	return out, nil
 }
 
 // isVolumeSuffix reports whether tail is the suffix of a volume, a parity volume or the
@@ -253,6 +289,26 @@ func (v *volumeOutput) discard() error {
 			if err := os.Remove(f.Name()); !errors.Is(err, os.ErrNotExist) {
 				errs = append(errs, err)
 			}
+		}
+	}
+	if v.existing {
+		errs = append(errs, clearParts(v.base))
+	}
+	return errors.Join(errs...)
+}
+
+// keep closes the volumes and removes parity and table, which are computed at the end.
+func (v *volumeOutput) keep() error {
+	var errs []error
+	for _, f := range v.made {
+		errs = append(errs, f.Close())
+		if err := os.Remove(f.Name()); !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	for _, f := range v.files {
+		if f != nil {
+			errs = append(errs, f.Close())
 		}
 	}
 	return errors.Join(errs...)

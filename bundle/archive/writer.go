@@ -21,6 +21,11 @@ type WriteOptions struct {
 	VolumeOptions
 	// Signatures is the content of the signature slot: JSON objects, one per line.
 	Signatures []byte
+	// Written, if set, is called when a compressed blob is in the file.
+	Written func(digest string)
+	// Resume keeps a journal beside the partial file, so that a later Writer with Resume and
+	// the same layout continues what Suspend or a kill left.
+	Resume bool
 }
 
 // state is the progress of a stored blob.
@@ -40,6 +45,10 @@ type Writer struct {
 	lock    *pathLock
 	file    output
 	pool    buffers
+	back    *Reader  // reads what is in the partial file
+	journal *journal // nil without Resume
+	written func(digest string)
+	claims  *claims // what an earlier Writer left, as far as it is not checked yet; nil if nothing
 
 	mu          sync.Mutex
 	closed      bool
@@ -52,10 +61,10 @@ type Writer struct {
 }
 
 // Create starts an archive at path with layout l, writes its head, and allocates the space
-// of the stored blobs. Until Close the file has the name .name.part in the same directory;
-// the one of a killed run is replaced. With a volume size the archive is written as
-// path.001, path.002 and so on, each under such a name until Close. A second Writer of the
-// same path fails with ErrBusy and the pid of the holder.
+// of the stored blobs. Until Close the file has the name path.partial. That of a killed run is
+// replaced, unless o.Resume is set and it has the same layout. With a volume size the archive
+// is written as path.001, path.002 and so on, each under such a name until Close. A second
+// Writer of the same path fails with ErrBusy and the pid of the holder.
 func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
 		return nil, fault(ErrInput, "", noOffset, "%s exists and is not a regular file", path)
@@ -64,7 +73,7 @@ func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{layout: l, path: path, lock: lock, members: l.Members(),
+	w := &Writer{layout: l, path: path, lock: lock, members: l.Members(), written: o.Written,
 		places: make(map[string]int), states: make(map[string]state), next: l.compressed, end: l.storedEnd}
 	if w.workers = o.Workers; w.workers <= 0 {
 		w.workers = runtime.GOMAXPROCS(0)
@@ -79,15 +88,30 @@ func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 	return w, nil
 }
 
-// begin creates the partial file with all content that is already known.
+// begin creates or continues the partial file with all content that is already known.
 func (w *Writer) begin(o WriteOptions) (err error) {
 	slot, err := slotOf(o.Signatures)
 	if err != nil {
 		return err
 	}
-	if w.file, err = newOutput(w.path, w.layout.MaxSize(), o.VolumeOptions); err != nil {
+	head := journalHeadOf(w.layout, o.VolumeOptions)
+	if o.Resume {
+		if w.claims, err = readClaims(w.path); err != nil {
+			return err
+		}
+		if w.claims != nil && w.claims.head != head {
+			w.claims = nil
+		}
+	}
+	if w.claims == nil {
+		if err := removeJournal(w.path); err != nil {
+			return err
+		}
+	}
+	if w.file, err = newOutput(w.path, w.layout.MaxSize(), o.VolumeOptions, w.claims != nil); err != nil {
 		return err
 	}
+	w.back = &Reader{file: noClose{w.file}, size: w.layout.MaxSize()}
 	if err := w.file.reserve(w.layout.storedEnd); err != nil {
 		return fmt.Errorf("reserve %d bytes for %s: %w", w.layout.storedEnd, w.path, err)
 	}
@@ -96,7 +120,41 @@ func (w *Writer) begin(o WriteOptions) (err error) {
 			return err
 		}
 	}
-	return nil
+	switch {
+	case w.claims != nil:
+		w.journal, err = continueJournal(w.path, w.claims)
+	case o.Resume:
+		w.journal, err = startJournal(w.path, head)
+	}
+	return err
+}
+
+// claim marks a stored blob as being written and returns its entry.
+func (w *Writer) claim(digest string) (*Member, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i, ok := w.places[digest]
+	switch {
+	case w.closed:
+		return nil, os.ErrClosed
+	case !ok:
+		return nil, fault(ErrUnexpected, "", noOffset, "the layout stores no blob %q", digest)
+	case w.states[digest] != missing:
+		return nil, fault(ErrDuplicate, blobName(digest), noOffset, "the blob is already written")
+	}
+	w.states[digest] = writing
+	return &w.members[i], nil
+}
+
+// settle ends the writing of a stored blob.
+func (w *Writer) settle(m *Member, s state) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.states[m.Digest] = s
+	if w.claims != nil {
+		delete(w.claims.stored, m.Digest)
+		delete(w.claims.prefixes, m.Digest)
+	}
 }
 
 // WriteStored copies the stored blob with this digest from r to its place and checks size
@@ -105,39 +163,82 @@ func (w *Writer) begin(o WriteOptions) (err error) {
 // unchanged; wrong content is ErrSize or ErrDigest. A blob that is not stored in the layout
 // is ErrUnexpected, one that is already written ErrDuplicate.
 func (w *Writer) WriteStored(ctx context.Context, digest string, r io.Reader) error {
-	w.mu.Lock()
-	i, ok := w.places[digest]
-	was := w.states[digest]
-	if ok && was == missing && !w.closed {
-		w.states[digest] = writing
-	}
-	closed := w.closed
-	w.mu.Unlock()
-	switch {
-	case closed:
-		return os.ErrClosed
-	case !ok:
-		return fault(ErrUnexpected, "", noOffset, "the layout stores no blob %q", digest)
-	case was != missing:
-		return fault(ErrDuplicate, blobName(digest), noOffset, "the blob is already written")
-	}
-	src := io.Reader(interruptible{r, ctx.Err})
-	if _, ok := r.(Checked); ok {
-		src = Checked{io.NopCloser(src)}
-	}
-	err := writeStored(w.file, &w.members[i], src, &w.pool)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.states[digest] = written
+	m, err := w.claim(digest)
 	if err != nil {
-		w.states[digest] = missing
+		return err
 	}
-	return err
+	if err := writeStored(w.file, m, stoppable(ctx, r), &w.pool); err != nil {
+		w.settle(m, missing)
+		return err
+	}
+	w.settle(m, written)
+	w.journal.complete(m)
+	return nil
 }
 
 // Opener opens the content of a blob. It may wait until the blob has arrived, and must
 // return when ctx ends.
 type Opener func(ctx context.Context, digest string) (io.ReadCloser, error)
+
+// Recovered reports whether an earlier Writer wrote the stored blob with this digest
+// completely. It reads and checks the blob; what is damaged is written again.
+func (w *Writer) Recovered(ctx context.Context, digest string) (bool, error) {
+	w.mu.Lock()
+	claimed := false
+	if w.claims != nil {
+		_, claimed = w.claims.stored[digest]
+	}
+	w.mu.Unlock()
+	if !claimed {
+		return false, nil
+	}
+	m, err := w.claim(digest)
+	if err != nil {
+		return false, err
+	}
+	if err := w.check(ctx, m); err != nil {
+		w.settle(m, missing)
+		return false, ctx.Err() // whatever is wrong with it, it is written again
+	}
+	w.settle(m, written)
+	return true, nil
+}
+
+// check reads an entry back.
+func (w *Writer) check(ctx context.Context, m *Member) error {
+	b, err := w.back.open(m)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(meter{stop: ctx.Err}, b)
+	return errors.Join(err, b.Close())
+}
+
+// RecoverCompressed checks the compressed blobs that an earlier Writer wrote, in their order
+// up to the first that is missing or damaged, and returns their digests. WriteCompressed
+// writes the others. It must be called before WriteCompressed.
+func (w *Writer) RecoverCompressed(ctx context.Context) ([]string, error) {
+	if w.claims == nil {
+		return nil, nil
+	}
+	var digests []string
+	for _, c := range w.claims.compressed {
+		if w.next == len(w.members) || c.Digest != w.members[w.next].Digest || c.Size != w.members[w.next].Size {
+			break
+		}
+		c.Name, c.Offset = w.members[w.next].Name, w.end
+		if err := w.check(ctx, &c); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			break
+		}
+		w.advance(w.next, c.Length, c.XXH64)
+		digests = append(digests, c.Digest)
+	}
+	w.claims.compressed = nil
+	return digests, nil
+}
 
 // WriteCompressed appends the compressed blobs in their order. open returns the reader for
 // each digest, whose content is checked unless it is Checked. It may run concurrently with
@@ -170,8 +271,17 @@ func (w *Writer) WriteCompressed(ctx context.Context, open Opener) error {
 	return c.run(ctx, from, w.workers)
 }
 
-// commit records that the compressed entry i is complete in the file and checked.
+// commit records that the compressed entry i was written and checked.
 func (w *Writer) commit(i int, length int64, xxh64 string) {
+	w.advance(i, length, xxh64)
+	w.journal.complete(&w.members[i])
+	if w.written != nil {
+		w.written(w.members[i].Digest)
+	}
+}
+
+// advance records that the compressed entry i is complete in the file.
+func (w *Writer) advance(i int, length int64, xxh64 string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := &w.members[i]
@@ -206,6 +316,11 @@ func (w *Writer) Close(ctx context.Context, open Opener) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// A disk that fails is told before the archive gets its name.
+	if err := w.journal.close(); err != nil {
+		return err
+	}
+	w.journal = nil
 	tail := endFrame()
 	tail = appendIndexFrame(tail, w.end+int64(len(tail)), w.members)
 	if _, err := w.file.WriteAt(tail, w.end); err != nil {
@@ -215,11 +330,11 @@ func (w *Writer) Close(ctx context.Context, open Opener) error {
 		return err
 	}
 	w.closed = true
-	w.lock.release()
-	return nil
+	defer w.lock.release()
+	return removeJournal(w.path)
 }
 
-// Abort removes the partial file. After Close it does nothing.
+// Abort removes the partial file. After Close or Suspend it does nothing.
 func (w *Writer) Abort() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -228,8 +343,26 @@ func (w *Writer) Abort() error {
 	}
 	w.closed = true
 	defer w.lock.release()
-	if w.file == nil {
-		return nil
+	errs := []error{w.journal.close()}
+	if w.file != nil {
+		errs = append(errs, w.file.discard(), removeJournal(w.path))
 	}
-	return w.file.discard()
+	return errors.Join(errs...)
+}
+
+// Suspend ends the Writer and keeps the partial file for a later Writer with Resume. It
+// returns how many bytes of content are kept; if there are none, nothing is left.
+func (w *Writer) Suspend() (int64, error) {
+	c, err := readClaims(w.path)
+	if err != nil || c == nil || c.bytes() == 0 {
+		return 0, errors.Join(err, w.Abort())
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return 0, nil
+	}
+	w.closed = true
+	defer w.lock.release()
+	return c.bytes(), errors.Join(w.journal.close(), w.file.keep())
 }

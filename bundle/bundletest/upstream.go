@@ -8,7 +8,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -158,6 +160,48 @@ func (w *Upstream) ImageContent(_ context.Context, _ manifest.ImagePin) ([]fetch
 // FetchContent implements bundle.Fetcher.
 func (w *Upstream) FetchContent(ctx context.Context, _ manifest.ImagePin, c fetch.Content) error {
 	return w.fetch(ctx, digest.Digest(c.Digest).Encoded(), c.Size)
+}
+
+// StreamArtifact implements bundle.Fetcher.
+func (w *Upstream) StreamArtifact(a manifest.Artifact) fetch.Stream {
+	if a.Archive != "" {
+		return nil
+	}
+	return w.stream(a.SHA256)
+}
+
+// StreamMember implements bundle.Fetcher.
+func (w *Upstream) StreamMember(_ manifest.Artifact, m manifest.Member) fetch.Stream {
+	return w.stream(m.SHA256)
+}
+
+// StreamContent implements bundle.Fetcher.
+func (w *Upstream) StreamContent(_ manifest.ImagePin, c fetch.Content) fetch.Stream {
+	if c.Role != fetch.LayerRole {
+		return nil
+	}
+	return w.stream(digest.Digest(c.Digest).Encoded())
+}
+
+func (w *Upstream) stream(name string) fetch.Stream {
+	return func(_ context.Context, to fetch.Sink) error {
+		b, ok := w.Blobs[name]
+		if !ok {
+			return fmt.Errorf("upstream has no %s", name)
+		}
+		_, err := to.ReadFrom(bytes.NewReader(b[to.Have():]))
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.Fetched = append(w.Fetched, name)
+		return err
+	}
+}
+
+// HasFetched reports whether a blob was read from upstream.
+func (w *Upstream) HasFetched(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Contains(w.Fetched, name)
 }
 
 // Newer returns a later state of w: another version of kubelet, and the image with an

@@ -91,7 +91,7 @@ type PruneResult struct {
 	RemainingBytes int64 `json:"leftBytes"`
 }
 
-// Prune removes what o does not keep. While another command holds the cache, it removes
+// Prune removes what o does not keep, and forgets remembered bundles that are gone. While another command holds the cache, it removes
 // nothing and returns ErrInUse.
 func (c *Cache) Prune(ctx context.Context, o PruneOptions) (PruneResult, error) {
 	var p PruneResult
@@ -107,6 +107,11 @@ func (c *Cache) Prune(ctx context.Context, o PruneOptions) (PruneResult, error) 
 	all, err := c.List()
 	if err != nil {
 		return p, err
+	}
+	if !o.DryRun {
+		if err := c.forget(); err != nil {
+			return p, fmt.Errorf("prune cache: %w", err)
+		}
 	}
 	for _, e := range all {
 		if err := ctx.Err(); err != nil {

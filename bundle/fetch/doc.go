@@ -1,5 +1,5 @@
-// Package fetch downloads what a lock pins: files over HTTP and images from registries. It
-// stores them in a cache by their sha256. Downloads can be continued, and every file is
+// Package fetch downloads what a lock pins: files over HTTP and images from registries, as
+// streams or into a cache by their sha256. Downloads can be continued, and every file is
 // checked against the lock before it gets the name of its digest.
 //
 // # The cache
@@ -9,6 +9,7 @@
 //	sha256/ab/<64 hex>     blobs; the name is the sha256 of the content
 //	derived/<64 hex>.json  the selected entries of the archive with that sha256, see below
 //	visits/<64 hex>.json   the content last seen at an address of package metadata, see below
+//	archives/<64 hex>.json a bundle that a build wrote elsewhere, from which builds read blobs
 //	partial/               work in progress: <key>.part and <key>.part.meta of an
 //	                       interrupted download, <key>.lock, and write-* files
 //

@@ -56,7 +56,7 @@ func (c *Client) download(ctx context.Context, j *job, done func() bool, finish 
 	}
 	t := c.options.Progress.Start(j.name, j.size)
 	p := c.cache.part(j.key())
-	err = c.complete(ctx, j, p, t)
+	err = c.complete(ctx, j, &download{client: c, job: j, part: p, transfer: t})
 	if err == nil {
 		err = finish(p)
 	}
@@ -64,26 +64,35 @@ func (c *Client) download(ctx context.Context, j *job, done func() bool, finish 
 	return err
 }
 
-// complete retries until p is the complete file of j. A partial file that cannot be
+// receiver receives the content of one job in any number of attempts.
+type receiver interface {
+	// attempt requests the missing part once.
+	attempt(ctx context.Context) error
+	received() int64 // bytes so far
+	digest() string  // sha256 in hex of these bytes
+	drop() error     // discards them
+}
+
+// complete retries until r has the complete content of j. Partial content that cannot be
 // continued is discarded and downloaded again. Complete but wrong content is discarded once
-// too, because a damaged partial file or a faulty proxy may be the cause.
-func (c *Client) complete(ctx context.Context, j *job, p *part, t Transfer) error {
+// too, because damaged partial content or a faulty proxy may be the cause.
+func (c *Client) complete(ctx context.Context, j *job, r receiver) error {
 	restarted := false
 	furthest := int64(0) // downloading the same bytes again is not progress
 	return c.retry(ctx, j.name, func(ctx context.Context) (int64, error) {
 		began := furthest
 		for {
-			err := c.attempt(ctx, j, p, t)
-			furthest = max(furthest, p.have)
+			err := r.attempt(ctx)
+			furthest = max(furthest, r.received())
 			progress := furthest - began
-			if err == nil && j.sha256 != "" && p.digest() != j.sha256 {
-				err = &DigestError{Name: j.name, Address: j.address, Target: j.target, Want: j.sha256, Got: p.digest()}
+			if err == nil && j.sha256 != "" && r.digest() != j.sha256 {
+				err = &DigestError{Name: j.name, Address: j.address, Target: j.target, Want: j.sha256, Got: r.digest()}
 			}
 			wrong := wrongContent(err)
 			if !wrong && !errors.Is(err, errStale) {
 				return progress, err
 			}
-			if derr := p.drop(t); derr != nil {
+			if derr := r.drop(); derr != nil {
 				return progress, derr
 			}
 			if wrong && restarted {
@@ -104,8 +113,22 @@ func wrongContent(err error) bool {
 	return ok
 }
 
-// attempt requests the missing part of p once.
-func (c *Client) attempt(ctx context.Context, j *job, p *part, t Transfer) error {
+// download receives a job into a partial file of the cache.
+type download struct {
+	client   *Client
+	job      *job
+	part     *part
+	transfer Transfer
+}
+
+func (d *download) received() int64 { return d.part.have }
+
+func (d *download) digest() string { return d.part.digest() }
+
+func (d *download) drop() error { return d.part.drop(d.transfer) }
+
+func (d *download) attempt(ctx context.Context) error {
+	j, p, t := d.job, d.part, d.transfer
 	client, address, err := j.open(ctx)
 	if err != nil {
 		return err
@@ -118,10 +141,10 @@ func (c *Client) attempt(ctx context.Context, j *job, p *part, t Transfer) error
 	if err != nil {
 		return err
 	}
-	req.Size = max(p.total(j), 0) // grab uses 0 for unknown
+	req.Size = max(p.meta.total(j), 0) // grab uses 0 for unknown
 	req.IgnoreRemoteTime = true
 	req.NoCreateDirectories = true
-	if v := p.validator(); p.have > 0 && v != "" && p.meta.Source == source {
+	if v := p.meta.validator(); p.have > 0 && v != "" && p.meta.Source == source {
 		req.HTTPRequest.Header.Set("If-Range", v)
 	}
 	x := &exchange{client: client, part: p, job: j, source: source, transfer: t}

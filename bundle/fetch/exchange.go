@@ -33,7 +33,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		return &http.Response{
 			StatusCode: http.StatusOK, Request: req, Body: http.NoBody,
 			Header:        http.Header{"Accept-Ranges": {"bytes"}},
-			ContentLength: x.part.total(x.job),
+			ContentLength: x.part.meta.total(x.job),
 		}, nil
 	}
 	resp, err := x.client.Do(req)
@@ -41,9 +41,12 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if req.Header.Get("Range") != "" {
-		err = x.continues(resp)
+		err = continues(resp, x.job, x.source, x.part.have, x.part.meta)
 	} else {
-		err = x.begins(resp)
+		var m partMeta
+		if m, err = begins(resp, x.job, x.source); err == nil {
+			err = x.part.begin(m)
+		}
 	}
 	if err != nil {
 		_ = resp.Body.Close()
@@ -53,24 +56,26 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// begins checks the response to a request for the complete file.
-func (x *exchange) begins(resp *http.Response) error {
+// begins checks the response to a request for the complete file of j, and returns the
+// server's description of it.
+func begins(resp *http.Response, j *job, source string) (partMeta, error) {
 	if resp.StatusCode != http.StatusOK {
-		return statusError(resp)
+		return partMeta{}, statusError(resp)
 	}
-	if resp.ContentLength >= 0 && x.job.size >= 0 && resp.ContentLength != x.job.size {
-		return x.job.sizeError(resp.ContentLength)
+	if resp.ContentLength >= 0 && j.size >= 0 && resp.ContentLength != j.size {
+		return partMeta{}, j.sizeError(resp.ContentLength)
 	}
-	return x.part.begin(partMeta{
-		Source:       x.source,
+	return partMeta{
+		Source:       source,
 		ETag:         resp.Header.Get("ETag"),
 		LastModified: resp.Header.Get("Last-Modified"),
 		Size:         resp.ContentLength,
-	})
+	}, nil
 }
 
-// continues checks the response to a request for the rest of the file.
-func (x *exchange) continues(resp *http.Response) error {
+// continues checks the response to a request for the rest of j's file, of which have bytes
+// are there; known describes them.
+func continues(resp *http.Response, j *job, source string, have int64, known partMeta) error {
 	switch resp.StatusCode {
 	case http.StatusPartialContent:
 	case http.StatusOK, http.StatusRequestedRangeNotSatisfiable:
@@ -79,17 +84,16 @@ func (x *exchange) continues(resp *http.Response) error {
 		return statusError(resp)
 	}
 	begin, end, total, err := contentRange(resp.Header.Get("Content-Range"))
-	if err != nil || begin != x.part.have || (total >= 0 && end != total-1) {
+	if err != nil || begin != have || (total >= 0 && end != total-1) {
 		return errStale
 	}
-	if want := x.part.total(x.job); want >= 0 && total >= 0 && total != want {
+	if want := known.total(j); want >= 0 && total >= 0 && total != want {
 		return errStale
 	}
 	if total >= 0 && resp.ContentLength >= 0 && begin+resp.ContentLength != total {
 		return errStale
 	}
-	tag, known := resp.Header.Get("ETag"), x.part.meta.ETag
-	if x.part.meta.Source == x.source && tag != "" && known != "" && tag != known {
+	if tag := resp.Header.Get("ETag"); known.Source == source && tag != "" && known.ETag != "" && tag != known.ETag {
 		return errStale
 	}
 	return nil

@@ -126,8 +126,12 @@ func (r *repository) blob(ctx context.Context, ct Content) error {
 	if done() {
 		return nil
 	}
-	return r.client.download(ctx, &job{
+	return r.client.download(ctx, r.blobJob(ct), done, (*part).keep)
+}
+
+func (r *repository) blobJob(ct Content) *job {
+	return &job{
 		name: r.address, address: r.address + " " + ct.Digest, target: r.target(ct.Digest),
-		sha256: d.Encoded(), size: ct.Size, open: r.open(ct.Digest),
-	}, done, (*part).keep)
+		sha256: digest.Digest(ct.Digest).Encoded(), size: ct.Size, open: r.open(ct.Digest),
+	}
 }

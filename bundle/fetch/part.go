@@ -82,30 +82,30 @@ func (p *part) load(ctx context.Context, j *job, source string, t Transfer) erro
 // confirm that the file is unchanged, and this process must have written the bytes itself:
 // after a power loss the file may have holes that no check would find.
 func (p *part) continuable(j *job, size int64, source string) bool {
-	total := p.total(j)
+	total := p.meta.total(j)
 	if size == 0 || (total >= 0 && size > total) {
 		return false
 	}
 	if j.sha256 != "" {
 		return true
 	}
-	return p.have == size && p.meta.Source == source && p.validator() != "" && size != total
+	return p.have == size && p.meta.Source == source && p.meta.validator() != "" && size != total
 }
 
-// total is the size of the complete file, or -1.
-func (p *part) total(j *job) int64 {
+// total is the size of the complete file of j, or -1.
+func (m *partMeta) total(j *job) int64 {
 	if j.size >= 0 {
 		return j.size
 	}
-	return p.meta.Size
+	return m.Size
 }
 
 // validator returns the value of If-Range: a strong ETag, or the time of the last change.
-func (p *part) validator() string {
-	if p.meta.ETag != "" && !strings.HasPrefix(p.meta.ETag, "W/") {
-		return p.meta.ETag
+func (m *partMeta) validator() string {
+	if m.ETag != "" && !strings.HasPrefix(m.ETag, "W/") {
+		return m.ETag
 	}
-	return p.meta.LastModified
+	return m.LastModified
 }
 
 // rehash hashes the existing bytes of the file.
@@ -204,7 +204,7 @@ func (r *received) Read(b []byte) (int, error) {
 	p.have += int64(n)
 	p.reported += int64(n)
 	r.transfer.Add(int64(n))
-	total := p.total(r.job)
+	total := p.meta.total(r.job)
 	if total >= 0 && p.have > total {
 		return n, r.job.sizeError(p.have)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
@@ -25,8 +26,12 @@ type PullRequest struct {
 	Client   Registry // a client for From.Sources()
 	Parallel int
 
+	KeepCache bool // keep a copy of everything in the cache
+
 	// Planned, if set, is called with the plan before payload is downloaded.
 	Planned func(bundle.Plan)
+
+	Log *slog.Logger // nil discards logs
 }
 
 // ErrNoBundle means that the registry has no such tag.
@@ -34,8 +39,8 @@ var ErrNoBundle = errors.New("no such bundle in the registry")
 
 // Pull writes a complete bundle of a registry, with its signatures, to an archive. The root
 // keeps its digest. The archive has the bytes that were pushed if the same version of
-// kubexm built it, because versions may differ in what they compress. Fetched blobs stay in
-// the cache, so an interrupted pull can be continued.
+// kubexm built it, because versions may differ in what they compress. An interrupted pull is
+// continued like an interrupted build.
 func Pull(ctx context.Context, r PullRequest) (*bundle.BuildResult, error) {
 	repo, err := r.From.repository()
 	if err != nil {
@@ -57,7 +62,9 @@ func Pull(ctx context.Context, r PullRequest) (*bundle.BuildResult, error) {
 	}
 	p := &puller{PullRequest: r, pin: manifest.ImagePin{Reference: r.From.Reference}}
 	from := bundle.Published{Name: r.From.Reference, Root: plain(root), Signatures: signatures, Document: p.document}
-	return bundle.Copy(ctx, from, r.Policy, bundle.BuildRequest{Output: r.Output, Cache: r.Cache, Fetcher: p, Parallel: r.Parallel, Planned: r.Planned})
+	return bundle.Copy(ctx, from, r.Policy, bundle.BuildRequest{
+		Output: r.Output, Cache: r.Cache, Fetcher: p, Parallel: r.Parallel, Planned: r.Planned, KeepCache: r.KeepCache, Log: r.Log,
+	})
 }
 
 // mediaFile is the media type of a blob without its own type.
@@ -119,4 +126,27 @@ func (p *puller) ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetc
 // FetchContent implements Fetcher.
 func (p *puller) FetchContent(ctx context.Context, _ manifest.ImagePin, c fetch.Content) error {
 	return p.Client.FetchContent(ctx, p.pin, c)
+}
+
+// StreamArtifact implements Fetcher.
+func (p *puller) StreamArtifact(a manifest.Artifact) fetch.Stream {
+	all := a.Blobs()
+	if len(all) != 1 {
+		return nil
+	}
+	return p.streamFile(all[0].SHA256, all[0].Size)
+}
+
+// StreamMember implements Fetcher.
+func (p *puller) StreamMember(_ manifest.Artifact, m manifest.Member) fetch.Stream {
+	return p.streamFile(m.SHA256, m.Size)
+}
+
+func (p *puller) streamFile(sha256 string, size int64) fetch.Stream {
+	return p.Client.StreamContent(p.pin, fetch.Content{Digest: "sha256:" + sha256, Size: size, MediaType: mediaFile, Role: fetch.LayerRole})
+}
+
+// StreamContent implements Fetcher.
+func (p *puller) StreamContent(_ manifest.ImagePin, c fetch.Content) fetch.Stream {
+	return p.Client.StreamContent(p.pin, c)
 }

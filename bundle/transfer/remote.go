@@ -106,6 +106,7 @@ func (r Remote) Sources() manifest.Sources {
 type Registry interface {
 	ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.Content, error)
 	FetchContent(ctx context.Context, im manifest.ImagePin, c fetch.Content) error
+	StreamContent(im manifest.ImagePin, c fetch.Content) fetch.Stream
 }
 
 // SparseError reports that a registry rejected an index because the bundle does not include every

@@ -27,6 +27,7 @@ type buildFlags struct {
 	locked  bool
 	dryRun  bool
 	force   bool
+	keep    bool // a copy of everything in the cache
 	since   string
 	only    bool // also build bundles that this version cannot install
 }
@@ -41,7 +42,9 @@ every artifact, verify each digest, and write one archive. The default name is
 CLUSTER-SERIAL.tar.zst in the current folder.
 
 Builds are reproducible: the same lock file gives the same bytes, whatever the cache contains.
-The command can be interrupted at any time. Run again, it continues with what was downloaded.
+The command can be interrupted at any time. What was downloaded is in ARCHIVE.partial; run again, it
+continues there. Blobs that a bundle of an earlier build contains are read from it, if the bundle is
+still where it was written.
 
 Registry credentials come from docker's config ("docker login", or spec.sources.dockerConfig).
 Credentials of chart repositories come from Helm ("helm repo add --username"), else from
@@ -84,6 +87,7 @@ from the lock file, 130 interrupted.`,
 	cmd.Flags().BoolVar(&f.locked, "locked", false, "fail if the lock file would change")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, also(useDryRun, "no network access"))
 	cmd.Flags().BoolVar(&f.force, "force", false, useForce)
+	cmd.Flags().BoolVar(&f.keep, "keep-cache", false, useKeepCache)
 	cmd.Flags().StringVar(&f.since, "since", "", "only what is newer than this: a site's inventory file; builds a delta")
 	cmd.Flags().BoolVar(&f.only, "build-only", false, "also build from a config that this version cannot install")
 	_ = cmd.MarkFlagFilename("since", "json")
@@ -185,7 +189,7 @@ func (a *app) build(ctx context.Context, f *buildFlags, r *bundle.Resolution, lo
 	built, err := bundle.Build(ctx, bundle.BuildRequest{
 		Lock: lock, Config: r.Config, Output: output, Cache: cache, Fetcher: c, Parallel: f.parallel,
 		Volumes: f.options(), Since: inventory, Sign: lines,
-		Planned: func(plan bundle.Plan) { p.Total(plan) },
+		Planned: func(plan bundle.Plan) { p.Total(plan) }, KeepCache: f.keep, Log: a.log,
 	})
 	return built, report.Refused(err)
 }

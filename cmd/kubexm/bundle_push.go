@@ -98,7 +98,7 @@ registries reject such an index; the error says so.`,
 func (a *app) bundlePull() *cobra.Command {
 	f, trust := &remoteFlags{}, &policyFlags{}
 	source := &sourceFlags{}
-	force := false
+	force, keep := false, false
 	cmd := &cobra.Command{
 		Use:   "pull HOST/REPOSITORY:TAG ARCHIVE",
 		Short: "Pull a complete bundle from a registry",
@@ -106,7 +106,7 @@ func (a *app) bundlePull() *cobra.Command {
 The root digest is the same. The archive is identical if the same version of kubexm built it. The
 signature is verified first, before any other content is downloaded.
 
-Downloaded blobs stay in the cache, so an interrupted pull can be continued.`,
+An interrupted pull leaves ARCHIVE.partial; run again, it continues there.`,
 		Example: `  kubexm bundle pull --key cosign.pub \
     registry.example/bundles/demo:2026-11 pulled.tar.zst`,
 		Args: cobra.ExactArgs(2),
@@ -134,7 +134,7 @@ Downloaded blobs stay in the cache, so an interrupted pull can be continued.`,
 			}
 			p.Phase("pull")
 			built, err := transfer.Pull(cmd.Context(), transfer.PullRequest{
-				From: from, Policy: policy, Output: args[1], Cache: cache, Client: client, Parallel: f.parallel, Planned: p.Total,
+				From: from, Policy: policy, Output: args[1], Cache: cache, Client: client, Parallel: f.parallel, Planned: p.Total, KeepCache: keep, Log: a.log,
 			})
 			p.Stop()
 			if err != nil {
@@ -152,6 +152,7 @@ Downloaded blobs stay in the cache, so an interrupted pull can be continued.`,
 	cmd.Flags().StringVar(&source.cacheDir, "cache-dir", "", useCacheDir)
 	_ = cmd.MarkFlagDirname("cache-dir")
 	cmd.Flags().BoolVar(&force, "force", false, useForce)
+	cmd.Flags().BoolVar(&keep, "keep-cache", false, useKeepCache)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != 1 {
 			return nil, cobra.ShellCompDirectiveNoFileComp

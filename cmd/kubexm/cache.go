@@ -20,8 +20,11 @@ func (a *app) cacheCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
 		Short: "List and prune the content cache",
-		Long: `The content cache stores what "bundle build", "lock" and "pull" download, by sha256, so that
-nothing is downloaded twice. Everything in it can be removed; it is then downloaded again.`,
+		Long: `The content cache stores, by sha256, what "bundle build" and "bundle lock" read again: metadata,
+documents of images, charts and unfinished downloads. Files and layers go straight into the bundle.
+The cache remembers where bundles were written, and later builds take blobs from them. With
+"bundle build --keep-cache" it stores everything. All of it can be removed; what is needed is then
+downloaded again.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(a.cacheLs(), a.cachePrune())
@@ -39,8 +42,10 @@ func (a *app) cacheLs() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		Short:   "List the contents of the cache",
-		Long:    `List every blob and every unfinished download in the cache, most recently used first.`,
-		Example: "  kubexm cache ls\n  kubexm cache ls -o json | jq 'map(.size) | add'",
+		Long: `List every blob and every unfinished download in the cache, most recently used first, and the
+bundles that later builds take blobs from. Bundles are not part of the cache, and their size is not
+counted.`,
+		Example: "  kubexm cache ls\n  kubexm cache ls -o json | jq '.blobs | map(.size) | add'",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := a.cache(f)
@@ -51,8 +56,15 @@ func (a *app) cacheLs() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			bundles, err := c.Archives()
+			if err != nil {
+				return err
+			}
 			if a.structured() {
-				return a.printValue(append([]fetch.Entry{}, all...))
+				return a.printValue(struct {
+					Blobs   []fetch.Entry   `json:"blobs"`
+					Bundles []fetch.Archive `json:"bundles"`
+				}{append([]fetch.Entry{}, all...), append([]fetch.Archive{}, bundles...)})
 			}
 			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SHA256\tSIZE\tUSED")
@@ -67,6 +79,9 @@ func (a *app) cacheLs() *cobra.Command {
 			}
 			if err := w.Flush(); err != nil {
 				return err
+			}
+			for _, b := range bundles {
+				fmt.Fprintf(a.out, "bundle  %s  %s\n", bundle.Bytes(b.Size), b.Path)
 			}
 			_, err = fmt.Fprintf(a.out, "%s: %s, %s\n", c.Dir(), console.FormatCount(len(all), "file"), bundle.Bytes(total))
 			return err
@@ -87,6 +102,7 @@ func (a *app) cachePrune() *cobra.Command {
 		Short: "Remove unused content from the cache",
 		Long: `Remove blobs and unfinished downloads: those that were not used for a time, the least recently
 used beyond a total size, or all. Nothing is removed while a build or another command uses the cache.
+Bundles are never removed; those that are gone are no longer remembered.
 
 Exit codes: 0 success, 1 the cache is in use, 2 error in the flags.`,
 		Example: `  kubexm cache prune --unused-for 30d

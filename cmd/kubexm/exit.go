@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/cmd/kubexm/console"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/manifest"
@@ -86,6 +87,10 @@ func (a *app) report(ctx context.Context, err error) int {
 	default:
 		fmt.Fprintf(a.err, "error: %v\n", err)
 		a.printAdvice(err)
+	}
+	var unfinished *bundle.UnfinishedError
+	if errors.As(err, &unfinished) {
+		fmt.Fprintf(a.err, "  kept  %s in %s; run the same command again to continue\n", bundle.Bytes(unfinished.Bytes), unfinished.Path)
 	}
 	return code
 }

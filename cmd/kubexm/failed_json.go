@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/mensylisir/kubexm/bundle"
 	"github.com/mensylisir/kubexm/installer"
 	"github.com/mensylisir/kubexm/installer/report"
 	"github.com/mensylisir/kubexm/manifest"
@@ -52,6 +53,10 @@ func (a *app) failedJSON(err error, code int) {
 		x := errorView{Code: report.Code(err), Message: err.Error(), Advice: steps.Advice(err)}
 		if errors.As(err, &c) && c.Advice != "" {
 			x.Advice = append(x.Advice, c.Advice)
+		}
+		var unfinished *bundle.UnfinishedError
+		if errors.As(err, &unfinished) {
+			x.Advice = append(x.Advice, "run the same command again to continue with "+unfinished.Path)
 		}
 		v.Errors = append(v.Errors, x)
 	}

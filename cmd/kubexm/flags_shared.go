@@ -25,6 +25,7 @@ const (
 	useVersions  = "a file of kind Versions: your versions and digests, which override the embedded matrix"
 	usePlainHTTP = "use HTTP without TLS"
 	useCacheDir  = "folder of downloaded content (default $" + cacheDirVariable + ", else $XDG_CACHE_HOME/kubexm)"
+	useKeepCache = "keep a copy of everything in the cache, for machines that delete their bundles"
 	useDocker    = "docker's config file with credentials (default docker's own)"
 	useOut       = "write to this file (default standard output)"
 )

@@ -225,3 +225,12 @@ func (s *source) ImageContent(_ context.Context, im manifest.ImagePin) ([]fetch.
 func (s *source) FetchContent(ctx context.Context, _ manifest.ImagePin, c fetch.Content) error {
 	return s.bring(ctx, strings.TrimPrefix(c.Digest, "sha256:"), c.Size)
 }
+
+// StreamArtifact implements bundle.Fetcher: everything goes through the cache.
+func (s *source) StreamArtifact(manifest.Artifact) fetch.Stream { return nil }
+
+// StreamMember implements bundle.Fetcher.
+func (s *source) StreamMember(manifest.Artifact, manifest.Member) fetch.Stream { return nil }
+
+// StreamContent implements bundle.Fetcher.
+func (s *source) StreamContent(manifest.ImagePin, fetch.Content) fetch.Stream { return nil }

@@ -15,7 +15,7 @@ import (
 // pairRows are two builds at once on one cache.
 func pairRows() []row {
 	return []row{
-		{group: "pair", fault: "two builds, one cache", expect: "the same bytes twice, each file fetched once", quick: true, run: twoOutputs},
+		{group: "pair", fault: "two builds with --keep-cache, one cache", expect: "the same bytes twice, each file fetched once", quick: true, run: twoOutputs},
 		{group: "pair", fault: "two builds, one cache, one output", expect: "the same bytes; the second waits, or is refused and says why", quick: true, run: oneOutput},
 		{group: "pair", fault: "two builds, one cache, one of them killed", expect: "the same bytes from the other", quick: true, run: oneKilled},
 	}
@@ -65,7 +65,7 @@ func twoOutputs(ctx context.Context, l *lab) (string, error) {
 	for _, name := range []string{"one", "two"} {
 		g.Go(func() error {
 			path := filepath.Join(s.out, name)
-			if r := s.run(ctx, s.build(path)...); r.code != 0 {
+			if r := s.run(ctx, s.build(path, "--keep-cache")...); r.code != 0 {
 				return fmt.Errorf("%s: %s", name, r)
 			}
 			return s.same(path)

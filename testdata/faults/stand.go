@@ -198,7 +198,7 @@ func spread(i, n, all int, rng *rand.Rand) int {
 // plainName is a file's name as people know it, whatever it is made under.
 func plainName(path string) string {
 	name := strings.TrimPrefix(filepath.Base(path), ".")
-	for _, end := range []string{".new", ".part"} {
+	for _, end := range []string{".new", ".part", ".journal", ".partial"} {
 		name = strings.TrimSuffix(name, end)
 	}
 	return name

@@ -98,7 +98,10 @@ func (s *site) refused(ctx context.Context, r ended, code int, words []string, m
 			return fmt.Errorf("the error does not say %q", w)
 		}
 	}
-	if err := onlyIn(s.out); err != nil {
+	if exists(s.archive()) {
+		return errors.New("AN ARCHIVE after a failure")
+	}
+	if err := onlyIn(s.out, unfinished...); err != nil {
 		return err
 	}
 	mend()
@@ -110,6 +113,9 @@ func (s *site) refused(ctx context.Context, r ended, code int, words []string, m
 	}
 	return onlyIn(s.out, "bundle.tar.zst")
 }
+
+// unfinished is what a build that failed may leave, to continue there.
+var unfinished = []string{"bundle.tar.zst.partial", "bundle.tar.zst.partial.journal"}
 
 // target gives the path of the largest thing of a kind.
 func (l *lab) target(kind string) (string, error) {

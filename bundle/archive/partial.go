@@ -1,0 +1,355 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Suffixes of an unfinished archive's files, after the archive's or the volume's name.
+const (
+	partialSuffix = ".partial"
+	journalSuffix = ".partial.journal"
+)
+
+// PartialPath returns the name of the unfinished archive of path while a Writer writes it. An
+// archive in volumes has one such file for each volume.
+func PartialPath(path string) string { return path + partialSuffix }
+
+// The journal of an unfinished archive lists what its file contains: the first line says for
+// which layout, each further line is one complete entry, or how much of a stored blob is
+// there. A later line about a blob replaces an earlier one. Nothing is synced: whoever
+// continues the file checks what the journal says.
+type journal struct {
+	mu   sync.Mutex
+	file *os.File
+	err  error // the first failure; nothing is written after it
+}
+
+// journalFormat is the format of the first line.
+const journalFormat = "kubexm-partial/1"
+
+type journalHead struct {
+	Format     string `json:"format"`
+	Layout     string `json:"layout"`               // identity of the layout and of the compressor
+	VolumeSize int64  `json:"volumeSize,omitempty"` // of the partial files, 0 for one file
+}
+
+// journalLine is one line after the head. Prefix is set for an incomplete blob, the other
+// fields of Member for a complete one.
+type journalLine struct {
+	Member
+	Prefix *int64 `json:"prefix,omitempty"` // bytes of content, from the beginning
+}
+
+// maxJournal limits what is read of a journal: a million lines.
+const maxJournal = 256 << 20
+
+// journalHeadOf describes the partial files of a layout.
+func journalHeadOf(l *Layout, o VolumeOptions) journalHead {
+	sum := sha256.Sum256(appendIndex([]byte(compressorVersion()+"\n"), l.members))
+	return journalHead{Format: journalFormat, Layout: hex.EncodeToString(sum[:]), VolumeSize: o.VolumeSize}
+}
+
+// compressorVersion identifies the compressor: other versions may compress the same content
+// to other bytes.
+func compressorVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, d := range info.Deps {
+		if d.Path == "github.com/klauspost/compress" {
+			return d.Version + " " + d.Sum
+		}
+	}
+	return ""
+}
+
+// claims is the content of a journal: what an unfinished archive is said to contain.
+type claims struct {
+	head       journalHead
+	stored     map[string]Member // complete stored blobs, by digest
+	prefixes   map[string]int64  // beginnings of stored blobs, by digest
+	compressed []Member          // complete compressed blobs, in file order
+	end        int64             // bytes of the journal that were understood
+}
+
+// bytes returns the bytes of content that c lists.
+func (c *claims) bytes() (n int64) {
+	for _, m := range c.stored {
+		n += m.Size
+	}
+	for _, p := range c.prefixes {
+		n += p
+	}
+	for _, m := range c.compressed {
+		n += m.Size
+	}
+	return n
+}
+
+// complete lists the entries that c claims to be complete.
+func (c *claims) complete() []Member {
+	all := make([]Member, 0, len(c.stored)+len(c.compressed))
+	for _, m := range c.stored {
+		all = append(all, m)
+	}
+	return append(all, c.compressed...)
+}
+
+// readClaims reads the journal of path's partial files. A missing or unreadable journal is
+// nil without an error: the partial files are then of no use.
+func readClaims(path string) (*claims, error) {
+	f, err := os.Open(path + journalSuffix)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil //nolint:nilnil // no journal is not a failure
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // opened for reading only
+	return parseClaims(io.LimitReader(f, maxJournal))
+}
+
+// parseClaims parses a journal up to the first line that is not one: a power loss may leave
+// anything after what was synced.
+func parseClaims(r io.Reader) (*claims, error) {
+	lines := bufio.NewReader(r)
+	first, err := lines.ReadBytes('\n')
+	c := &claims{stored: map[string]Member{}, prefixes: map[string]int64{}, end: int64(len(first))}
+	if err != nil || strict(first, &c.head) != nil || c.head.Format != journalFormat {
+		return nil, ignoreEOF(err)
+	}
+	for {
+		text, err := lines.ReadBytes('\n')
+		if err != nil {
+			return c, ignoreEOF(err)
+		}
+		var l journalLine
+		if strict(text, &l) != nil || !c.add(&l) {
+			return c, nil
+		}
+		c.end += int64(len(text))
+	}
+}
+
+// add adds a line. It returns false if the line cannot be one.
+func (c *claims) add(l *journalLine) bool {
+	m := l.Member
+	if checkDigest(m.Digest) != nil || m.Size < 0 || m.Size > maxBlob || m.Offset < 0 || m.Length < 0 {
+		return false
+	}
+	m.Name = blobName(m.Digest)
+	delete(c.prefixes, m.Digest)
+	switch {
+	case l.Prefix != nil:
+		if *l.Prefix < 0 || *l.Prefix > maxBlob {
+			return false
+		}
+		delete(c.stored, m.Digest)
+		c.prefixes[m.Digest] = *l.Prefix
+	case m.Stored():
+		if m.Length != storedLen(m.Size) {
+			return false
+		}
+		c.stored[m.Digest] = m
+	default:
+		if m.Length < minCompressedLen(m.Size) {
+			return false
+		}
+		for i := range c.compressed { // written again: what followed it is overwritten
+			if c.compressed[i].Digest == m.Digest {
+				c.compressed = c.compressed[:i]
+				break
+			}
+		}
+		c.compressed = append(c.compressed, m)
+	}
+	return true
+}
+
+func strict(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// startJournal writes a new journal for path.
+func startJournal(path string, head journalHead) (*journal, error) {
+	f, err := os.OpenFile(path+journalSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{file: f}
+	if j.write(head); j.err != nil {
+		return nil, errors.Join(j.err, f.Close(), os.Remove(f.Name()))
+	}
+	return j, nil
+}
+
+// continueJournal opens the journal of path, of which c was understood.
+func continueJournal(path string, c *claims) (*journal, error) {
+	f, err := os.OpenFile(path+journalSuffix, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Truncate(c.end); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &journal{file: f}, nil
+}
+
+// write appends a line. A failure is returned by close.
+func (j *journal) write(v any) {
+	if j == nil {
+		return
+	}
+	b, err := json.Marshal(v)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil && err == nil {
+		_, err = j.file.Write(append(b, '\n'))
+	}
+	if j.err == nil {
+		j.err = err
+	}
+}
+
+// complete records a complete entry.
+func (j *journal) complete(m *Member) { j.write(m) }
+
+// prefix records that the first n bytes of a stored blob are in the file.
+func (j *journal) prefix(m *Member, n int64) {
+	j.write(journalLine{Member: Member{Digest: m.Digest}, Prefix: &n})
+}
+
+// close syncs and closes the journal; the file stays. It returns the first failure of all.
+func (j *journal) close() error {
+	if j == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = j.file.Sync()
+	}
+	if err := j.file.Close(); j.err == nil {
+		j.err = err
+	}
+	return j.err
+}
+
+func removeJournal(path string) error {
+	if err := os.Remove(path + journalSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Unfinished describes the unfinished archive of a path.
+type Unfinished struct {
+	Bytes int64 // bytes of content in it
+	Disk  int64 // bytes of disk that it takes
+
+	claims *claims
+	same   bool
+}
+
+// FindUnfinished returns what an earlier Writer left at path; nil if there is nothing that a
+// Writer of the layout l could continue or Salvage could save. It looks at the journal only.
+func FindUnfinished(path string, l *Layout, o VolumeOptions) (*Unfinished, error) {
+	c, err := readClaims(path)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	u := &Unfinished{Bytes: c.bytes(), claims: c, same: c.head == journalHeadOf(l, o)}
+	files := []string{PartialPath(path)}
+	if c.head.VolumeSize > 0 {
+		if files, err = partialVolumes(path); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range files {
+		var st unix.Stat_t
+		if err := unix.Stat(name, &st); err == nil {
+			u.Disk += st.Blocks * 512
+		}
+	}
+	return u, nil
+}
+
+// Continues reports whether a Writer of the layout continues the unfinished archive.
+func (u *Unfinished) Continues() bool { return u != nil && u.same }
+
+// Has reports whether the unfinished archive is said to contain the complete blob.
+func (u *Unfinished) Has(digest string) bool {
+	if u == nil || !u.same {
+		return false
+	}
+	if _, ok := u.claims.stored[digest]; ok {
+		return true
+	}
+	for i := range u.claims.compressed {
+		if u.claims.compressed[i].Digest == digest {
+			return true
+		}
+	}
+	return false
+}
+
+// Salvage gives each complete blob of the unfinished archive of path to save, and then
+// removes the unfinished archive. The content is checked while it is read; a damaged blob
+// ends with an error that save should ignore, of type *Error. If save fails otherwise, the
+// unfinished archive stays.
+func Salvage(path string, save func(digest string, size int64, r io.Reader) error) (err error) {
+	lock, err := lockPath(path)
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	c, err := readClaims(path)
+	if c == nil || err != nil {
+		return err
+	}
+	o := VolumeOptions{VolumeSize: c.head.VolumeSize}
+	out, err := newOutput(path, 0, o, true)
+	if err != nil {
+		return err
+	}
+	r := &Reader{file: noClose{out}}
+	for _, m := range c.complete() {
+		b, err := r.open(&m)
+		if err == nil {
+			err = errors.Join(save(m.Digest, m.Size, b), b.Close())
+		}
+		var damaged *Error
+		if err != nil && !errors.As(err, &damaged) && !errors.Is(err, io.EOF) {
+			return errors.Join(fmt.Errorf("save %s of %s: %w", m.Digest, PartialPath(path), err), out.keep())
+		}
+	}
+	return errors.Join(out.discard(), removeJournal(path))
+}
+
+// noClose reads an output.
+type noClose struct{ io.ReaderAt }
+
+// Close does nothing.
+func (noClose) Close() error { return nil }
