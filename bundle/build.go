@@ -45,6 +45,8 @@ type BuildRequest struct {
 	Planned func(Plan)
 
 	Log *slog.Logger // nil discards logs
+
+	ahead int64 // tests set it: what may wait for the compressors, instead of aheadBytes
 }
 
 // Plan describes the work of a build.

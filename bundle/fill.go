@@ -29,7 +29,7 @@ type builder struct {
 }
 
 func newBuilder(r BuildRequest, all []job, s *sources) *builder {
-	b := &builder{BuildRequest: r, sources: s, jobs: slices.Clone(all), ahead: newAhead(), of: map[string]job{}, arrived: map[string]chan struct{}{}}
+	b := &builder{BuildRequest: r, sources: s, jobs: slices.Clone(all), ahead: newAhead(r.ahead), of: map[string]job{}, arrived: map[string]chan struct{}{}}
 	for _, j := range all {
 		for _, blob := range j.blobs {
 			if blob.Compress {
@@ -301,6 +301,7 @@ const aheadBytes = 96 << 20
 
 // ahead limits the content that waits for the compressors.
 type ahead struct {
+	most    int64
 	mu      sync.Mutex
 	bytes   int64
 	sizes   map[string]int64 // of what was admitted, by digest
@@ -308,8 +309,8 @@ type ahead struct {
 	changed chan struct{}    // closed at the next change
 }
 
-func newAhead() *ahead {
-	return &ahead{sizes: map[string]int64{}, wanted: map[string]bool{}, changed: make(chan struct{})}
+func newAhead(most int64) *ahead {
+	return &ahead{most: cmp.Or(most, aheadBytes), sizes: map[string]int64{}, wanted: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // enter waits until there is room for blob, or the compressors want a blob of its job.
@@ -317,7 +318,7 @@ func (a *ahead) enter(ctx context.Context, blob archive.Blob, of []archive.Blob)
 	for {
 		a.mu.Lock()
 		wanted := slices.ContainsFunc(of, func(b archive.Blob) bool { return a.wanted[b.Digest] })
-		if wanted || a.bytes < aheadBytes {
+		if wanted || a.bytes < a.most {
 			a.bytes += blob.Size
 			a.sizes[blob.Digest] = blob.Size
 			a.mu.Unlock()

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -18,8 +19,32 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // TestDownloadFaults has a server fail in one way each, and expects the file
-// whole, or an error that says why.
+// whole, or an error that says why; in the cache, and in a sink.
 func TestDownloadFaults(t *testing.T) {
+	t.Run("cache", func(t *testing.T) {
+		downloadFaults(t, func(t *testing.T, c *Client, a manifest.Artifact) ([]byte, error) {
+			t.Helper()
+			if err := c.FetchArtifact(t.Context(), a); err != nil {
+				return nil, err
+			}
+			return c.cache.read(a.SHA256, a.Size)
+		})
+	})
+	t.Run("stream", func(t *testing.T) {
+		downloadFaults(t, func(t *testing.T, c *Client, a manifest.Artifact) ([]byte, error) {
+			t.Helper()
+			to := newSink()
+			err := c.StreamArtifact(a)(t.Context(), to)
+			if all, lerr := c.cache.List(); lerr != nil || len(all) != 0 {
+				t.Errorf("in the cache: %v, %v", all, lerr)
+			}
+			return to.b, err
+		})
+	})
+}
+
+func downloadFaults(t *testing.T, receive func(*testing.T, *Client, manifest.Artifact) ([]byte, error)) {
+	t.Helper()
 	content := noise(1, 300<<10)
 	other := noise(2, 300<<10)
 	whole := int64(len(content))
@@ -127,12 +152,11 @@ func TestDownloadFaults(t *testing.T) {
 			p := newProgress()
 			o.Progress = p
 			a := plainFile(content)
-			err := client(t, o).FetchArtifact(t.Context(), a)
+			got, err := receive(t, client(t, o), a)
 			if test.err == "" {
-				if err != nil {
-					t.Fatal(err)
+				if err != nil || !bytes.Equal(got, content) {
+					t.Fatalf("%d bytes, %v", len(got), err)
 				}
-				mustHold(t, o.Cache, content)
 				p.mustCount(t, a.ID, whole)
 			} else {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
