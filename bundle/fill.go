@@ -193,6 +193,7 @@ func (b *builder) storeBlob(ctx context.Context, j job, blob archive.Blob, fetch
 		if err := b.sources.discard(blob.Digest); err != nil {
 			return err
 		}
+		fetch = func() error { return j.fetch(ctx) } // also if that was done for another blob
 	}
 	if j.stream != nil && !b.KeepCache {
 		return b.streamBlob(ctx, j, blob)

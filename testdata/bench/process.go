@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,7 +39,8 @@ func (s sample) and(next sample) sample {
 // process is a process to measure.
 type process struct {
 	args []string
-	out  string   // a folder whose size is watched; may be empty
+	out  string   // the folder of the output; may be empty
+	disk string   // a folder whose size is watched, if not out
 	home string   // its home, which it may fill; empty for the work set's folder
 	env  []string // further variables
 	dir  string   // working directory, if not its home
@@ -88,7 +90,7 @@ func (w *work) measure(ctx context.Context, p process) (sample, error) {
 	if err := c.Start(); err != nil {
 		return sample{}, err
 	}
-	peaks := watch(c.Process.Pid, p.out)
+	peaks := watch(c.Process.Pid, cmp.Or(p.disk, p.out))
 	err := c.Wait()
 	s := sample{Wall: time.Since(begin).Seconds(), CPU: (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()}
 	s.Memory, s.Disk = peaks()

@@ -94,17 +94,17 @@ func (w *work) builds(ctx context.Context, r *round) (err error) {
 	if r.Floor, err = w.fetch(ctx, fetchPlain, "floor"); err != nil {
 		return err
 	}
-	if r.Build, err = w.build(ctx, "build", "built"); err != nil {
+	if r.Build, err = w.build(ctx, "build", "built", "out"); err != nil {
 		return err
 	}
 	archive := filepath.Join(w.dir, "built", "out", archiveName)
-	if r.Hash, err = w.measure(ctx, process{args: []string{w.self, hashFiles, filepath.Join(w.dir, "built", "cache", "sha256")}}); err != nil {
+	if r.Hash, err = w.measure(ctx, process{args: []string{w.self, hashFiles, filepath.Join(w.layout, "blobs", "sha256")}}); err != nil {
 		return err
 	}
 	if r.Verify, err = w.measure(ctx, process{args: w.kubexm("verify", "bundle", "verify", "--allow-unsigned", archive)}); err != nil {
 		return err
 	}
-	if r.Rebuild, err = w.build(ctx, "rebuild", "built"); err != nil {
+	if r.Rebuild, err = w.build(ctx, "rebuild", "built", "again"); err != nil {
 		return err
 	}
 	if err = os.RemoveAll(filepath.Join(w.dir, "built")); err != nil {
@@ -120,7 +120,7 @@ func (w *work) linked(ctx context.Context, r *round) (err error) {
 	if r.LinkFloor, err = w.fetch(ctx, fetchPlain, "floor"); err != nil {
 		return err
 	}
-	r.LinkBuild, err = w.build(ctx, "linked", "linked")
+	r.LinkBuild, err = w.build(ctx, "linked", "linked", "out")
 	return errors.Join(err, os.RemoveAll(filepath.Join(w.dir, "linked")))
 }
 

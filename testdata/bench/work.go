@@ -149,7 +149,7 @@ func (w *work) prepare(ctx context.Context) error {
 	w.content.mu.Lock()
 	clear(w.content.have) // a lock asks for more than a build
 	w.content.mu.Unlock()
-	if _, err := w.build(ctx, "first", "first"); err != nil {
+	if _, err := w.build(ctx, "first", "first", "out"); err != nil {
 		return err
 	}
 	w.archive = filepath.Join(w.dir, archiveName)
@@ -267,11 +267,14 @@ func (w *work) args(step string, p pinned, command string, more ...string) []str
 	return w.kubexm(step, append([]string{"bundle", command, "-f", p.config, "--sources", w.paths.Sources, "--versions", w.paths.Versions, "--lock", p.lock}, more...)...)
 }
 
-// build builds into a folder that has nothing, or a warm cache from before.
-func (w *work) build(ctx context.Context, step, name string) (sample, error) {
-	out := filepath.Join(w.dir, name, "out")
-	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o750)); err != nil {
+// build builds an archive into the folder out of a work folder, which has nothing, or what
+// earlier builds left: the cache, and their archives beside it. The disk of all of it is
+// watched.
+func (w *work) build(ctx context.Context, step, name, folder string) (sample, error) {
+	dir := filepath.Join(w.dir, name)
+	out := filepath.Join(dir, folder)
+	if err := os.MkdirAll(out, 0o750); err != nil {
 		return sample{}, err
 	}
-	return w.measure(ctx, process{out: out, args: w.args(step, w.first, "build", "--locked", "--cache-dir", filepath.Join(w.dir, name, "cache"), filepath.Join(out, archiveName))})
+	return w.measure(ctx, process{out: out, disk: dir, args: w.args(step, w.first, "build", "--locked", "--cache-dir", filepath.Join(dir, "cache"), filepath.Join(out, archiveName))})
 }

@@ -103,6 +103,7 @@ func everyRow() []row {
 	rows = append(rows, pairRows()...)
 	rows = append(rows, claimRows()...)
 	rows = append(rows, killRows()...)
+	rows = append(rows, cutRows()...)
 	rows = append(rows, powerRows()...)
 	rows = append(rows, eioRows()...)
 	rows = append(rows, installRows()...)

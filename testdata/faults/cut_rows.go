@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// manyKills is how often one build is killed, each time before it is done.
+const manyKills = 50
+
+// cutRows kill one and the same build again and again.
+func cutRows() []row {
+	return []row{{
+		group: "cut", fault: fmt.Sprintf("one build, killed up to %d times", manyKills), quick: true,
+		expect: "no complete blob is requested twice; the same bytes", run: cutAgain,
+	}}
+}
+
+// witness records requests for what the unfinished archive already has.
+type witness struct {
+	next  http.Handler
+	paths map[string]string // sha256 in hex → path of a file
+
+	mu    sync.Mutex
+	have  map[string]bool // paths
+	again []string
+}
+
+func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	if at := blobPath(r.URL.Path); w.have[at] && r.Method == http.MethodGet {
+		w.again = append(w.again, r.URL.Path)
+	}
+	w.mu.Unlock()
+	wait(r.Context(), pause)
+	w.next.ServeHTTP(out, r)
+}
+
+// blobPath is what a request asks for: layers have the same digest in each repository.
+func blobPath(path string) string {
+	if _, digest, ok := strings.Cut(path, "/blobs/"); ok && strings.HasPrefix(path, "/v2/") {
+		return digest
+	}
+	return path
+}
+
+// note reads the journal of an unfinished archive.
+func (w *witness) note(path string) error {
+	f, err := os.Open(path + ".partial.journal")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var l struct {
+			Digest string `json:"digest"`
+			Prefix *int64 `json:"prefix"`
+		}
+		if json.Unmarshal(lines.Bytes(), &l) == nil && l.Digest != "" && l.Prefix == nil {
+			w.have[l.Digest] = true
+			if at := w.paths[strings.TrimPrefix(l.Digest, "sha256:")]; at != "" {
+				w.have[at] = true
+			}
+		}
+	}
+	return nil
+}
+
+func cutAgain(ctx context.Context, l *lab) (string, error) {
+	length, err := l.length(ctx)
+	if err != nil {
+		return "", err
+	}
+	w := &witness{next: l.up, paths: map[string]string{}, have: map[string]bool{}}
+	for _, a := range l.pinned.Artifacts {
+		w.paths[a.SHA256] = "/" + strings.TrimPrefix(a.Address, "https://")
+		for _, m := range a.Members {
+			if m.Address != "" {
+				w.paths[m.SHA256] = "/" + strings.TrimPrefix(m.Address, "https://")
+			}
+		}
+	}
+	s, err := l.site(ctx, "cut", w)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	n, came, had := manyKills, 0, 0
+	if l.quick {
+		n = 6
+	}
+	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // points in time, always the same
+	for range n {
+		point := time.Duration((0.2 + 0.5*rng.Float64()) * float64(length))
+		ran, err := stopAfter(s.command(ctx, s.binary, s.build(s.archive())), point)
+		if err != nil {
+			return "", err
+		}
+		if !ran {
+			break
+		}
+		came++
+		if err := errors.Join(s.inspect(), w.note(s.archive())); err != nil {
+			return "", err
+		}
+		had = len(w.have)
+	}
+	if r := s.run(ctx, s.build(s.archive())...); r.code != 0 {
+		return "", fmt.Errorf("run again: %s", r)
+	}
+	if err := errors.Join(s.same(s.archive()), onlyIn(s.out, "bundle.tar.zst"), wholeCache(s.cache)); err != nil {
+		return "", err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.again) > 0 {
+		return "", fmt.Errorf("REQUESTED AGAIN: %d complete blobs, such as %s", len(w.again), w.again[0])
+	}
+	if came < 2 || had < 10 {
+		return "", fmt.Errorf("%d kills, after which %d blobs were complete: this tries nothing", came, had)
+	}
+	return fmt.Sprintf("the same bytes after %d kills; %d blobs were complete before the last, and none came again", came, had), nil
+}
