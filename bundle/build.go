@@ -45,8 +45,6 @@ type BuildRequest struct {
 	Planned func(Plan)
 
 	Log *slog.Logger // nil discards logs
-
-	ahead int64 // tests set it: what may wait for the compressors, instead of aheadBytes
 }
 
 // Plan describes the work of a build.
@@ -128,8 +126,8 @@ func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (
 	if r.Planned != nil {
 		r.Planned(plan)
 	}
-	b := newBuilder(r, all, from)
-	b.writer, err = archive.Create(r.Output, layout, archive.WriteOptions{VolumeOptions: r.Volumes, Signatures: signatures, Resume: true, Written: b.written})
+	b := &builder{BuildRequest: r, sources: from, jobs: all}
+	b.writer, err = archive.Create(r.Output, layout, archive.WriteOptions{VolumeOptions: r.Volumes, Signatures: signatures, Resume: true})
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", r.Output, err)
 	}

@@ -188,14 +188,16 @@ type lacking struct {
 	layer string
 }
 
-func (l lacking) FetchArtifact(ctx context.Context, a manifest.Artifact) error {
+func (l lacking) StreamArtifact(a manifest.Artifact) fetch.Stream {
 	if a.Name != "kubelet" {
-		return l.world.FetchArtifact(ctx, a)
+		return l.world.StreamArtifact(a)
 	}
-	for !l.HasFetched(l.layer) {
-		time.Sleep(time.Millisecond)
+	return func(context.Context, fetch.Sink) error {
+		for !l.HasFetched(l.layer) {
+			time.Sleep(time.Millisecond)
+		}
+		return errors.New("there is no kubelet")
 	}
-	return errors.New("there is no kubelet")
 }
 
 // TestFailedBuildIsContinued: a build without one file leaves no archive, and nothing comes

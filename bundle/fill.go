@@ -5,65 +5,50 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
 )
 
-// builder fills one archive. Stored blobs go from their source straight to their places.
-// Blobs to be compressed wait in the cache for the compressors, which write in the archive's
-// order.
+// builder fills one archive: each blob goes from its source straight into it.
 type builder struct {
 	BuildRequest
 	writer  *archive.Writer
 	sources *sources
 	jobs    []job
-	ahead   *ahead
-	of      map[string]job           // the job that fetches a compressed blob
-	arrived map[string]chan struct{} // closed once a compressed blob can be opened
 }
 
-func newBuilder(r BuildRequest, all []job, s *sources) *builder {
-	b := &builder{BuildRequest: r, sources: s, jobs: slices.Clone(all), ahead: newAhead(r.ahead), of: map[string]job{}, arrived: map[string]chan struct{}{}}
-	for _, j := range all {
-		for _, blob := range j.blobs {
-			if blob.Compress {
-				b.of[blob.Digest], b.arrived[blob.Digest] = j, make(chan struct{})
-			}
-		}
-	}
-	return b
-}
-
-// sortJobs sorts jobs. First come the jobs of compressed blobs, in the order of the archive,
-// because the compressors wait for them. Then the largest jobs come first, so that the
-// build does not end with a single large download.
+// sortJobs sorts jobs. First come those with blobs to compress: compressing must not hold up
+// the end. Of these the archives come first, whose entries take space in the cache meanwhile.
+// Then the largest jobs come first, so that the build does not end with a single large
+// download.
 func sortJobs(all []job) {
-	first := func(j job) string {
-		d := "~" // after every digest
-		for _, b := range j.blobs {
-			if b.Compress {
-				d = min(d, b.Digest)
-			}
+	order := func(j job) int {
+		switch {
+		case !j.compresses():
+			return 2
+		case j.stream == nil:
+			return 0
 		}
-		return d
+		return 1
 	}
 	slices.SortStableFunc(all, func(a, b job) int {
-		return cmp.Or(strings.Compare(first(a), first(b)), cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
 	})
+}
+
+// compresses reports whether a blob of j is compressed.
+func (j *job) compresses() bool {
+	return slices.ContainsFunc(j.blobs, func(b archive.Blob) bool { return b.Compress })
 }
 
 // fill writes every blob into the archive.
 func (b *builder) fill(ctx context.Context, h *head) error {
 	for _, d := range h.artifacts {
-		if err := b.store(ctx, job{name: b.Output}, archive.Blob{Digest: d.descriptor.Digest.String(), Size: int64(len(d.bytes))}, func() (io.ReadCloser, error) {
-			return io.NopCloser(bytes.NewReader(d.bytes)), nil
-		}); err != nil {
+		if err := b.writer.WriteStored(ctx, d.descriptor.Digest.String(), bytes.NewReader(d.bytes)); err != nil {
 			return err
 		}
 	}
@@ -71,30 +56,14 @@ func (b *builder) fill(ctx context.Context, h *head) error {
 	if err != nil {
 		return err
 	}
-	have := map[string]bool{}
-	for _, d := range recovered {
-		have[d] = true
-	}
-	var compressed, stored []job
 	all := slices.Clone(b.jobs)
 	for i := range all {
-		all[i].blobs = slices.DeleteFunc(slices.Clone(all[i].blobs), func(x archive.Blob) bool { return have[x.Digest] })
+		all[i].blobs = slices.DeleteFunc(slices.Clone(all[i].blobs), func(x archive.Blob) bool { return slices.Contains(recovered, x.Digest) })
 	}
 	sortJobs(all)
-	for _, j := range all {
-		switch {
-		case len(j.blobs) == 0:
-		case slices.ContainsFunc(j.blobs, func(x archive.Blob) bool { return x.Compress }):
-			compressed = append(compressed, j)
-		default:
-			stored = append(stored, j)
-		}
-	}
 	g, ctx := errgroup.WithContext(ctx)
-	slots := make(chan struct{}, max(b.Parallel, 1))
-	g.Go(func() error { return b.compress(ctx) })
-	g.Go(func() error { return b.run(ctx, slots, compressed, b.awaitTurn) })
-	g.Go(func() error { return b.run(ctx, slots, stored, func(context.Context, job) error { return nil }) })
+	g.Go(func() error { return b.writer.WriteStaged(ctx) })
+	g.Go(func() error { return b.run(ctx, all) })
 	if err := g.Wait(); err != nil {
 		return err
 	}
@@ -108,51 +77,60 @@ func (b *builder) fill(ctx context.Context, h *head) error {
 	return nil
 }
 
-// run runs jobs in their order, each when it is admitted and has one of the slots.
-func (b *builder) run(ctx context.Context, slots chan struct{}, jobs []job, admit func(context.Context, job) error) error {
+// run runs jobs in parallel, at most half of them with blobs to compress: then the connections
+// do not wait for the processors.
+func (b *builder) run(ctx context.Context, jobs []job) error {
+	n := slices.IndexFunc(jobs, func(j job) bool { return !j.compresses() })
+	if n < 0 {
+		n = len(jobs)
+	}
+	parallel := max(b.Parallel, 1)
+	slots := make(chan struct{}, parallel)
+	first := make(chan struct{}) // closed when the first jobs of the first kind run
 	g, gctx := errgroup.WithContext(ctx)
-	for _, j := range jobs {
-		if err := admit(gctx, j); err != nil {
-			break // gctx has ended
+	start := func(jobs []job, most int, begun func(i int)) func() error {
+		return func() error {
+			own, octx := errgroup.WithContext(gctx)
+			own.SetLimit(most)
+			for i, j := range jobs {
+				own.Go(func() error {
+					select {
+					case slots <- struct{}{}:
+					case <-octx.Done():
+						return octx.Err()
+					}
+					defer func() { <-slots }()
+					begun(i)
+					if err := b.runJob(octx, j); err != nil {
+						return named(j.name, err)
+					}
+					return nil
+				})
+			}
+			return own.Wait()
 		}
+	}
+	most := max(parallel/2, 1)
+	if n == 0 {
+		close(first)
+	}
+	g.Go(start(jobs[:n], most, func(i int) {
+		if i == min(most, n)-1 {
+			close(first)
+		}
+	}))
+	g.Go(func() error {
 		select {
-		case slots <- struct{}{}:
+		case <-first:
 		case <-gctx.Done():
-			return ended(ctx, g)
+			return gctx.Err()
 		}
-		g.Go(func() error {
-			defer func() { <-slots }()
-			if err := b.runJob(gctx, j); err != nil {
-				return named(j.name, err)
-			}
-			return nil
-		})
-	}
-	return ended(ctx, g)
+		return start(jobs[n:], parallel, func(int) {})()
+	})
+	return g.Wait()
 }
 
-// ended waits for the jobs of g and returns the first error, or that of ctx.
-func ended(ctx context.Context, g *errgroup.Group) error {
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
-// awaitTurn waits until the compressors have dealt with enough of what was fetched before j.
-func (b *builder) awaitTurn(ctx context.Context, j job) error {
-	for _, blob := range j.blobs {
-		if blob.Compress && !b.sources.has(blob) {
-			if err := b.ahead.enter(ctx, blob, j.blobs); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// runJob writes the stored blobs of a job and signals the arrival of the others. What is on
-// this machine is not downloaded.
+// runJob writes the blobs of a job. What is on this machine is not downloaded.
 func (b *builder) runJob(ctx context.Context, j job) error {
 	fetched := false
 	fetch := func() error {
@@ -163,30 +141,21 @@ func (b *builder) runJob(ctx context.Context, j job) error {
 		return j.fetch(ctx)
 	}
 	for _, blob := range j.blobs {
-		switch {
-		case !blob.Compress:
-			if err := b.storeBlob(ctx, j, blob, fetch); err != nil {
-				return err
-			}
-			continue
-		case !b.sources.has(blob):
-			if err := fetch(); err != nil {
-				return err
-			}
+		if err := b.storeBlob(ctx, j, blob, fetch); err != nil {
+			return err
 		}
-		close(b.arrived[blob.Digest])
 	}
 	return nil
 }
 
-// storeBlob writes a stored blob from an earlier run, from this machine or from the network.
+// storeBlob writes a blob from an earlier run, from this machine or from the network.
 // Content from this machine that is wrong is fetched again.
 func (b *builder) storeBlob(ctx context.Context, j job, blob archive.Blob, fetch func() error) error {
 	if done, err := b.writer.Recovered(ctx, blob.Digest); done || err != nil {
 		return err
 	}
 	if b.sources.has(blob) {
-		err := b.store(ctx, j, blob, func() (io.ReadCloser, error) { return b.sources.open(blob) })
+		err := b.store(ctx, j, blob)
 		if err == nil || !corrupt(err) {
 			return err
 		}
@@ -201,10 +170,10 @@ func (b *builder) storeBlob(ctx context.Context, j job, blob archive.Blob, fetch
 	if err := fetch(); err != nil {
 		return err
 	}
-	return b.store(ctx, j, blob, func() (io.ReadCloser, error) { return b.sources.open(blob) })
+	return b.store(ctx, j, blob)
 }
 
-// streamBlob downloads a stored blob to its place.
+// streamBlob downloads a blob into the archive.
 func (b *builder) streamBlob(ctx context.Context, j job, blob archive.Blob) error {
 	w, err := b.writer.Blob(ctx, blob.Digest)
 	if err != nil {
@@ -217,14 +186,14 @@ func (b *builder) streamBlob(ctx context.Context, j job, blob archive.Blob) erro
 	return errors.Join(err, w.Close())
 }
 
-// store copies a stored blob into the archive, and removes it from the cache if this build
-// put it there.
-func (b *builder) store(ctx context.Context, j job, blob archive.Blob, open func() (io.ReadCloser, error)) error {
-	r, err := open()
+// store copies a blob of this machine into the archive, and removes it from the cache if this
+// build put it there.
+func (b *builder) store(ctx context.Context, j job, blob archive.Blob) error {
+	r, err := b.sources.open(blob)
 	if err != nil {
 		return err
 	}
-	err = b.writer.WriteStored(ctx, blob.Digest, r)
+	err = b.writer.Write(ctx, blob.Digest, r)
 	_ = r.Close() // opened for reading only
 	if err == nil {
 		err = b.release(j, blob.Digest)
@@ -240,116 +209,9 @@ func (b *builder) release(j job, digest string) error {
 	return b.Cache.Discard(hexOf(digest))
 }
 
-// written is called when a compressed blob is in the archive.
-func (b *builder) written(digest string) {
-	b.ahead.leave(digest)
-	_ = b.release(b.of[digest], digest) // tried again at the end
-}
-
-// compress writes the compressed blobs in their order, each after it has arrived. A corrupt
-// blob is fetched again, once.
-func (b *builder) compress(ctx context.Context) error {
-	tried := map[string]bool{}
-	for {
-		var at string // the blob that was being read
-		err := b.writer.WriteCompressed(ctx, func(ctx context.Context, d string) (io.ReadCloser, error) {
-			at = d
-			b.ahead.want(d)
-			select {
-			case <-b.arrived[d]:
-				return b.sources.open(blobOf(b.of[d], d))
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		})
-		if err == nil {
-			return nil
-		}
-		j := b.of[at]
-		if corrupt(err) && !tried[at] {
-			tried[at] = true
-			if err = b.sources.discard(at); err == nil {
-				err = j.fetch(ctx)
-			}
-			if err == nil {
-				continue
-			}
-		}
-		return named(cmp.Or(j.name, b.Output), err)
-	}
-}
-
-// blobOf returns the blob of j with a digest.
-func blobOf(j job, digest string) archive.Blob {
-	for _, b := range j.blobs {
-		if b.Digest == digest {
-			return b
-		}
-	}
-	return archive.Blob{Digest: digest}
-}
-
 // corrupt reports whether err says that content from this machine is wrong, or that a
 // remembered bundle cannot be read. It can be downloaded then.
 func corrupt(err error) bool {
 	var source *sourceError
 	return errors.Is(err, archive.ErrDigest) || errors.Is(err, archive.ErrSize) || errors.As(err, &source)
-}
-
-// aheadBytes is how much fetched content may wait in the cache for the compressors, beside
-// one more file.
-const aheadBytes = 96 << 20
-
-// ahead limits the content that waits for the compressors.
-type ahead struct {
-	most    int64
-	mu      sync.Mutex
-	bytes   int64
-	sizes   map[string]int64 // of what was admitted, by digest
-	wanted  map[string]bool  // digests that the compressors wait for
-	changed chan struct{}    // closed at the next change
-}
-
-func newAhead(most int64) *ahead {
-	return &ahead{most: cmp.Or(most, aheadBytes), sizes: map[string]int64{}, wanted: map[string]bool{}, changed: make(chan struct{})}
-}
-
-// enter waits until there is room for blob, or the compressors want a blob of its job.
-func (a *ahead) enter(ctx context.Context, blob archive.Blob, of []archive.Blob) error {
-	for {
-		a.mu.Lock()
-		wanted := slices.ContainsFunc(of, func(b archive.Blob) bool { return a.wanted[b.Digest] })
-		if wanted || a.bytes < a.most {
-			a.bytes += blob.Size
-			a.sizes[blob.Digest] = blob.Size
-			a.mu.Unlock()
-			return nil
-		}
-		changed := a.changed
-		a.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// leave ends the waiting of a blob.
-func (a *ahead) leave(digest string) {
-	a.change(func() {
-		a.bytes -= a.sizes[digest]
-		delete(a.sizes, digest)
-	})
-}
-
-// want says that the compressors wait for a blob.
-func (a *ahead) want(digest string) { a.change(func() { a.wanted[digest] = true }) }
-
-func (a *ahead) change(f func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	f()
-	close(a.changed)
-	a.changed = make(chan struct{})
 }

@@ -112,9 +112,9 @@ func TestCacheAfterABuild(t *testing.T) {
 	}
 }
 
-// TestCompressorsAreNeverWaitedForInVain builds with next to no room before the compressors,
-// from archives whose entries are far apart in the bundle's order.
-func TestCompressorsAreNeverWaitedForInVain(t *testing.T) {
+// TestEntriesOfArchivesFarApart builds from archives whose entries are far apart in the
+// bundle's order.
+func TestEntriesOfArchivesFarApart(t *testing.T) {
 	for _, parallel := range []int{1, 4} {
 		w := newWorld(t)
 		var members []manifest.Member
@@ -128,7 +128,7 @@ func TestCompressorsAreNeverWaitedForInVain(t *testing.T) {
 			w.Lock.Artifacts = append(w.Lock.Artifacts, a)
 		}
 		path := filepath.Join(t.TempDir(), "x")
-		r := BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: extracted{w}, Parallel: parallel, ahead: 1}
+		r := BuildRequest{Lock: w.Lock, Config: w.Config, Output: path, Cache: w.Cache, Fetcher: extracted{w}, Parallel: parallel}
 		if _, err := Build(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}

@@ -35,9 +35,10 @@ func (e *SpaceError) Error() string {
 // planOf computes the work of a build and the space that it needs on each file system.
 func planOf(r BuildRequest, all []job, l *archive.Layout, from *sources, left *archive.Unfinished) Plan {
 	p := Plan{}
-	var kept, waiting, largest, unpacked int64
+	var kept, unpacked int64
+	parallel := int64(max(r.Parallel, 1))
 	for _, j := range all {
-		here := true
+		missing := int64(0)
 		for _, b := range j.blobs {
 			p.Blobs++
 			p.Bytes += b.Size
@@ -45,35 +46,25 @@ func planOf(r BuildRequest, all []job, l *archive.Layout, from *sources, left *a
 				p.Cached += b.Size
 				continue
 			}
-			here = false
-			switch {
-			case r.KeepCache || j.keep:
+			missing += b.Size
+			if r.KeepCache || j.keep {
 				kept += b.Size
-			case j.stream == nil || b.Compress:
-				waiting += b.Size
-				largest = max(largest, b.Size)
 			}
 		}
-		if !here {
+		if missing > 0 {
 			p.Download += j.size
 			if j.stream == nil {
-				unpacked = max(unpacked, j.size)
+				// An archive of files is in the cache beside the files extracted from it.
+				unpacked = max(unpacked, j.size+missing)
 			}
 		}
 	}
-	parallel := int64(max(r.Parallel, 1))
-	if !r.KeepCache {
-		waiting = min(waiting, aheadBytes+parallel*largest)
-	}
-	// An archive of files is in the cache beside the files extracted from it, one for each
-	// concurrent download.
-	inFlight := min(p.Download, unpacked*parallel)
 	there := int64(0)
 	if left.Continues() {
 		there = left.Disk
 	}
 	p.Space = addSpace(p.Space, filepath.Dir(r.Output), max(0, withParity(l.MaxSize(), r.Volumes)-there))
-	p.Space = addSpace(p.Space, r.Cache.Dir(), kept+waiting+inFlight)
+	p.Space = addSpace(p.Space, r.Cache.Dir(), kept+unpacked*parallel)
 	return p
 }
 

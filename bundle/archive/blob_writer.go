@@ -5,28 +5,54 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"hash"
 	"io"
 )
 
-// BlobWriter writes one stored blob to its place, in order, in as many pieces as it arrives
-// in. It must be closed. It is for one goroutine.
-type BlobWriter struct {
-	w      *Writer
-	m      *Member
-	dst    *storedWriter
-	noted  int64 // the prefix that the journal has
-	closed bool
+// BlobWriter writes one blob, in order, in as many pieces as it arrives in. It must be
+// closed. It is for one goroutine.
+type BlobWriter interface {
+	// ReadFrom adds content until the reader ends. Errors of the reader are returned
+	// unchanged; what arrived before counts. Content beyond the blob's size is ErrSize.
+	io.ReaderFrom
+	// Have returns the bytes of content received.
+	Have() int64
+	// Digest returns the sha256 of the content received, in hex.
+	Digest() string
+	// Reset discards what was received.
+	Reset() error
+	// Commit checks size and digest and completes the blob. After an error, only Reset and
+	// Close may be called.
+	Commit() error
+	// Close ends the writing. Without a Commit the blob is missing; a later Writer with
+	// Resume continues it. After Commit it does nothing.
+	Close() error
 }
 
-// Blob starts to write the stored blob with this digest. It continues the beginning that an
-// earlier Writer wrote. Errors are those of WriteStored.
-func (w *Writer) Blob(ctx context.Context, digest string) (*BlobWriter, error) {
+// Blob starts to write the blob with this digest. It continues the beginning that an earlier
+// Writer wrote. Errors are those of WriteStored. A compressed blob waits for WriteStaged.
+func (w *Writer) Blob(ctx context.Context, digest string) (BlobWriter, error) {
+	return w.blob(ctx, digest, sha256.New())
+}
+
+func (w *Writer) blob(ctx context.Context, digest string, sum hash.Hash) (BlobWriter, error) {
 	m, err := w.claim(digest)
 	if err != nil {
 		return nil, err
 	}
-	b := &BlobWriter{w: w, m: m}
-	if b.dst, err = newStoredWriter(w.file, m, sha256.New(), &w.pool); err != nil {
+	if !m.Stored() {
+		s, err := w.stage(ctx, m, sum)
+		if err != nil {
+			w.settle(m, missing)
+			if s != nil {
+				err = errors.Join(err, s.Close())
+			}
+			return nil, err
+		}
+		return s, nil
+	}
+	b := &storedBlob{w: w, m: m}
+	if b.dst, err = newStoredWriter(w.file, m, sum, &w.pool); err != nil {
 		w.settle(m, missing)
 		return nil, err
 	}
@@ -34,7 +60,7 @@ func (w *Writer) Blob(ctx context.Context, digest string) (*BlobWriter, error) {
 	w.mu.Lock()
 	n := int64(0)
 	if w.claims != nil {
-		n = w.claims.prefixes[digest]
+		n = w.claims.prefixes[digest].prefix
 	}
 	w.mu.Unlock()
 	if n > 0 && n <= m.Size {
@@ -47,9 +73,38 @@ func (w *Writer) Blob(ctx context.Context, digest string) (*BlobWriter, error) {
 	return b, nil
 }
 
+// Write copies the blob with this digest from r: a stored one to its place, a compressed one
+// to where WriteStaged finds it. It checks size and digest; for Checked content, only the
+// size. Errors are those of WriteStored.
+func (w *Writer) Write(ctx context.Context, digest string, r io.Reader) error {
+	b, err := w.blob(ctx, digest, sumOf(r))
+	if err != nil {
+		return err
+	}
+	if b.Have() > 0 { // of an earlier Writer, and not needed
+		err = b.Reset()
+	}
+	if err == nil {
+		_, err = b.ReadFrom(interruptible{r, ctx.Err})
+	}
+	if err == nil {
+		err = b.Commit()
+	}
+	return errors.Join(err, b.Close())
+}
+
+// storedBlob writes one stored blob to its place.
+type storedBlob struct {
+	w      *Writer
+	m      *Member
+	dst    *storedWriter
+	noted  int64 // the prefix that the journal has
+	closed bool
+}
+
 // resume reads the first n bytes of the blob back and continues after them. After an error,
 // only Reset and Close may be called.
-func (b *BlobWriter) resume(ctx context.Context, n int64) error {
+func (b *storedBlob) resume(ctx context.Context, n int64) error {
 	r, err := b.w.back.open(b.m)
 	if err != nil {
 		return err
@@ -73,23 +128,22 @@ func (b *BlobWriter) resume(ctx context.Context, n int64) error {
 	return nil
 }
 
-func (b *BlobWriter) note(kept int64) {
+func (b *storedBlob) note(kept int64) {
 	b.noted = kept
 	b.w.journal.prefix(b.m, kept)
 }
 
-// Have returns the bytes of content received.
-func (b *BlobWriter) Have() int64 { return b.dst.have }
+// Have implements BlobWriter.
+func (b *storedBlob) Have() int64 { return b.dst.have }
 
-// Digest returns the sha256 of the content received, in hex.
-func (b *BlobWriter) Digest() string { return hex.EncodeToString(b.dst.sum.Sum(nil)) }
+// Digest implements BlobWriter.
+func (b *storedBlob) Digest() string { return hex.EncodeToString(b.dst.sum.Sum(nil)) }
 
-// ReadFrom adds content until r ends. Errors of r are returned unchanged; what arrived before
-// counts. Content beyond the blob's size is ErrSize.
-func (b *BlobWriter) ReadFrom(r io.Reader) (int64, error) { return b.dst.readFrom(r) }
+// ReadFrom implements BlobWriter.
+func (b *storedBlob) ReadFrom(r io.Reader) (int64, error) { return b.dst.readFrom(r) }
 
-// Reset discards what was received.
-func (b *BlobWriter) Reset() error {
+// Reset implements BlobWriter.
+func (b *storedBlob) Reset() error {
 	if b.noted > 0 {
 		b.noted = 0
 		b.w.journal.prefix(b.m, 0)
@@ -97,9 +151,8 @@ func (b *BlobWriter) Reset() error {
 	return b.dst.reset()
 }
 
-// Commit checks size and digest and completes the blob. After an error, only Reset and Close
-// may be called.
-func (b *BlobWriter) Commit() error {
+// Commit implements BlobWriter.
+func (b *storedBlob) Commit() error {
 	if err := b.dst.finish(); err != nil {
 		return err
 	}
@@ -110,9 +163,8 @@ func (b *BlobWriter) Commit() error {
 	return nil
 }
 
-// Close ends the writing. Without a Commit the blob is missing; a later Writer with Resume
-// continues it. After Commit it does nothing.
-func (b *BlobWriter) Close() error {
+// Close implements BlobWriter.
+func (b *storedBlob) Close() error {
 	if b.closed {
 		return nil
 	}

@@ -46,10 +46,12 @@ type journalHead struct {
 }
 
 // journalLine is one line after the head. Prefix is set for an incomplete blob, the other
-// fields of Member for a complete one.
+// fields of Member for a complete one. Offset and length of what is staged are those of its
+// frames in its own file.
 type journalLine struct {
 	Member
 	Prefix *int64 `json:"prefix,omitempty"` // bytes of content, from the beginning
+	Staged bool   `json:"staged,omitempty"`
 }
 
 // maxJournal limits what is read of a journal: a million lines.
@@ -79,10 +81,17 @@ func compressorVersion() string {
 // claims is the content of a journal: what an unfinished archive is said to contain.
 type claims struct {
 	head       journalHead
-	stored     map[string]Member // complete stored blobs, by digest
-	prefixes   map[string]int64  // beginnings of stored blobs, by digest
-	compressed []Member          // complete compressed blobs, in file order
-	end        int64             // bytes of the journal that were understood
+	stored     map[string]Member  // complete stored blobs, by digest
+	staged     map[string]Member  // complete compressed blobs in files of their own, by digest
+	prefixes   map[string]claimed // beginnings of blobs, by digest
+	compressed []Member           // complete compressed blobs, in file order
+	end        int64              // bytes of the journal that were understood
+}
+
+// claimed is the beginning of a blob.
+type claimed struct {
+	prefix int64 // bytes of content
+	length int64 // bytes of frames, of a staged blob
 }
 
 // bytes returns the bytes of content that c lists.
@@ -90,8 +99,11 @@ func (c *claims) bytes() (n int64) {
 	for _, m := range c.stored {
 		n += m.Size
 	}
+	for _, m := range c.staged {
+		n += m.Size
+	}
 	for _, p := range c.prefixes {
-		n += p
+		n += p.prefix
 	}
 	for _, m := range c.compressed {
 		n += m.Size
@@ -99,7 +111,7 @@ func (c *claims) bytes() (n int64) {
 	return n
 }
 
-// complete lists the entries that c claims to be complete.
+// complete lists the entries that c claims to be complete in the archive.
 func (c *claims) complete() []Member {
 	all := make([]Member, 0, len(c.stored)+len(c.compressed))
 	for _, m := range c.stored {
@@ -127,7 +139,7 @@ func readClaims(path string) (*claims, error) {
 func parseClaims(r io.Reader) (*claims, error) {
 	lines := bufio.NewReader(r)
 	first, err := lines.ReadBytes('\n')
-	c := &claims{stored: map[string]Member{}, prefixes: map[string]int64{}, end: int64(len(first))}
+	c := &claims{stored: map[string]Member{}, staged: map[string]Member{}, prefixes: map[string]claimed{}, end: int64(len(first))}
 	if err != nil || strict(first, &c.head) != nil || c.head.Format != journalFormat {
 		return nil, ignoreEOF(err)
 	}
@@ -158,7 +170,13 @@ func (c *claims) add(l *journalLine) bool {
 			return false
 		}
 		delete(c.stored, m.Digest)
-		c.prefixes[m.Digest] = *l.Prefix
+		delete(c.staged, m.Digest)
+		c.prefixes[m.Digest] = claimed{*l.Prefix, m.Length}
+	case l.Staged:
+		if m.Stored() {
+			return false
+		}
+		c.staged[m.Digest] = m
 	case m.Stored():
 		if m.Length != storedLen(m.Size) {
 			return false
@@ -175,6 +193,7 @@ func (c *claims) add(l *journalLine) bool {
 			}
 		}
 		c.compressed = append(c.compressed, m)
+		delete(c.staged, m.Digest)
 	}
 	return true
 }
@@ -241,6 +260,12 @@ func (j *journal) prefix(m *Member, n int64) {
 	j.write(journalLine{Member: Member{Digest: m.Digest}, Prefix: &n})
 }
 
+// staged records that the first n bytes of a compressed blob are in its file, as so many
+// bytes of frames.
+func (j *journal) staged(m *Member, n, length int64) {
+	j.write(journalLine{Member: Member{Digest: m.Digest, Length: length}, Prefix: &n, Staged: true})
+}
+
 // close syncs and closes the journal; the file stays. It returns the first failure of all.
 func (j *journal) close() error {
 	if j == nil {
@@ -257,7 +282,11 @@ func (j *journal) close() error {
 	return j.err
 }
 
+// removeJournal removes the journal, and the staged blobs that it lists.
 func removeJournal(path string) error {
+	if err := os.RemoveAll(stagedFolder(path)); err != nil {
+		return err
+	}
 	if err := os.Remove(path + journalSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -287,6 +316,9 @@ func FindUnfinished(path string, l *Layout, o VolumeOptions) (*Unfinished, error
 			return nil, err
 		}
 	}
+	for d := range c.staged {
+		files = append(files, stagedPath(path, d))
+	}
 	for _, name := range files {
 		var st unix.Stat_t
 		if err := unix.Stat(name, &st); err == nil {
@@ -304,7 +336,9 @@ func (u *Unfinished) Has(digest string) bool {
 	if u == nil || !u.same {
 		return false
 	}
-	if _, ok := u.claims.stored[digest]; ok {
+	_, stored := u.claims.stored[digest]
+	_, staged := u.claims.staged[digest]
+	if stored || staged {
 		return true
 	}
 	for i := range u.claims.compressed {
@@ -345,7 +379,48 @@ func Salvage(path string, save func(digest string, size int64, r io.Reader) erro
 			return errors.Join(fmt.Errorf("save %s of %s: %w", m.Digest, PartialPath(path), err), out.keep())
 		}
 	}
+	for _, m := range c.staged {
+		if err := salvageStaged(path, &m, save); err != nil {
+			return errors.Join(fmt.Errorf("save %s of %s: %w", m.Digest, PartialPath(path), err), out.keep())
+		}
+	}
 	return errors.Join(out.discard(), removeJournal(path))
+}
+
+// salvageStaged gives a staged blob to save. One that is damaged is passed over.
+func salvageStaged(path string, m *Member, save func(string, int64, io.Reader) error) error {
+	f, err := os.Open(stagedPath(path, m.Digest))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // opened for reading only
+	d, err := newDecoder(io.LimitReader(f, m.Length))
+	if err != nil {
+		return nil //nolint:nilerr // damaged
+	}
+	defer d.Close()
+	content := &framed{d: d}
+	if err := save(m.Digest, m.Size, content); err != nil && content.err == nil {
+		return err
+	}
+	return nil
+}
+
+// framed keeps the error of a decoder.
+type framed struct {
+	d   io.Reader
+	err error
+}
+
+func (f *framed) Read(p []byte) (int, error) {
+	n, err := f.d.Read(p)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
 }
 
 // noClose reads an output.

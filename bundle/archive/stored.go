@@ -12,6 +12,19 @@ import (
 // pieceSize is the number of bytes of one read or write: eight blocks.
 const pieceSize = 8 * blockSize
 
+// chunkBuffers is a pool of buffers for a chunk of content, or its frame.
+type chunkBuffers struct{ pool sync.Pool }
+
+func (b *chunkBuffers) get() *[]byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return p
+	}
+	p := make([]byte, 0, chunkSize+frameOverhead)
+	return &p
+}
+
+func (b *chunkBuffers) put(p *[]byte) { b.pool.Put(p) }
+
 // pieceBuffer is the size of a buffer for a piece with its block headers, and an entry's
 // head and padding.
 const pieceBuffer = pieceSize + 8*blockHeaderLen + 2<<10

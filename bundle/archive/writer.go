@@ -9,6 +9,8 @@ import (
 	"os"
 	"runtime"
 	"sync"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // maxWorkers limits the compressors and their memory: each takes about six MiB.
@@ -21,8 +23,6 @@ type WriteOptions struct {
 	VolumeOptions
 	// Signatures is the content of the signature slot: JSON objects, one per line.
 	Signatures []byte
-	// Written, if set, is called when a compressed blob is in the file.
-	Written func(digest string)
 	// Resume keeps a journal beside the partial file, so that a later Writer with Resume and
 	// the same layout continues what Suspend or a kill left.
 	Resume bool
@@ -39,25 +39,28 @@ const (
 
 // Writer writes one archive to partial files, which Close renames to their names.
 type Writer struct {
-	layout  *Layout
-	path    string
-	workers int
-	lock    *pathLock
-	file    output
-	pool    buffers
-	back    *Reader  // reads what is in the partial file
-	journal *journal // nil without Resume
-	written func(digest string)
-	claims  *claims // what an earlier Writer left, as far as it is not checked yet; nil if nothing
+	layout   *Layout
+	path     string
+	workers  int
+	lock     *pathLock
+	file     output
+	pool     buffers
+	chunks   chunkBuffers
+	back     *Reader            // reads what is in the partial file
+	journal  *journal           // nil without Resume
+	encoders chan *zstd.Encoder // free ones; nil stands for one that is not made yet
+	claims   *claims            // what an earlier Writer left, as far as it is not checked yet; nil if nothing
 
 	mu          sync.Mutex
 	closed      bool
 	compressing bool
-	members     []Member         // the index so far
-	places      map[string]int   // digest of a stored blob → members
-	states      map[string]state // by digest, of the stored blobs
-	next        int              // index of the first compressed entry not in the file yet
-	end         int64            // offset at which it begins
+	members     []Member          // the index so far
+	places      map[string]int    // digest of a blob → members
+	states      map[string]state  // by digest, of the blobs
+	staged      map[string]Member // compressed blobs that wait for their turn
+	changed     chan struct{}     // closed when staged changes
+	next        int               // index of the first compressed entry not in the file yet
+	end         int64             // offset at which it begins
 }
 
 // Create starts an archive at path with layout l, writes its head, and allocates the space
@@ -73,13 +76,16 @@ func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{layout: l, path: path, lock: lock, members: l.Members(), written: o.Written,
+	w := &Writer{layout: l, path: path, lock: lock, members: l.Members(), encoders: make(chan *zstd.Encoder, maxWorkers), staged: make(map[string]Member), changed: make(chan struct{}),
 		places: make(map[string]int), states: make(map[string]state), next: l.compressed, end: l.storedEnd}
 	if w.workers = o.Workers; w.workers <= 0 {
 		w.workers = runtime.GOMAXPROCS(0)
 	}
 	w.workers = min(w.workers, maxWorkers)
-	for i := len(l.small) + 1; i < l.compressed; i++ {
+	for range w.workers {
+		w.encoders <- nil // made when one is needed
+	}
+	for i := len(l.small) + 1; i < len(w.members); i++ {
 		w.places[w.members[i].Digest] = i
 	}
 	if err := w.begin(o); err != nil {
@@ -138,7 +144,7 @@ func (w *Writer) claim(digest string) (*Member, error) {
 	case w.closed:
 		return nil, os.ErrClosed
 	case !ok:
-		return nil, fault(ErrUnexpected, "", noOffset, "the layout stores no blob %q", digest)
+		return nil, fault(ErrUnexpected, "", noOffset, "the layout has no blob %q", digest)
 	case w.states[digest] != missing:
 		return nil, fault(ErrDuplicate, blobName(digest), noOffset, "the blob is already written")
 	}
@@ -153,6 +159,7 @@ func (w *Writer) settle(m *Member, s state) {
 	w.states[m.Digest] = s
 	if w.claims != nil {
 		delete(w.claims.stored, m.Digest)
+		delete(w.claims.staged, m.Digest)
 		delete(w.claims.prefixes, m.Digest)
 	}
 }
@@ -167,6 +174,10 @@ func (w *Writer) WriteStored(ctx context.Context, digest string, r io.Reader) er
 	if err != nil {
 		return err
 	}
+	if !m.Stored() {
+		w.settle(m, missing)
+		return fault(ErrUnexpected, "", noOffset, "the layout compresses the blob %q", digest)
+	}
 	if err := writeStored(w.file, m, stoppable(ctx, r), &w.pool); err != nil {
 		w.settle(m, missing)
 		return err
@@ -180,25 +191,39 @@ func (w *Writer) WriteStored(ctx context.Context, digest string, r io.Reader) er
 // return when ctx ends.
 type Opener func(ctx context.Context, digest string) (io.ReadCloser, error)
 
-// Recovered reports whether an earlier Writer wrote the stored blob with this digest
-// completely. It reads and checks the blob; what is damaged is written again.
+// Recovered reports whether an earlier Writer wrote the blob with this digest completely. It
+// reads and checks the blob; what is damaged is written again.
 func (w *Writer) Recovered(ctx context.Context, digest string) (bool, error) {
 	w.mu.Lock()
-	claimed := false
+	var stored, staged bool
+	var st Member
 	if w.claims != nil {
-		_, claimed = w.claims.stored[digest]
+		_, stored = w.claims.stored[digest]
+		st, staged = w.claims.staged[digest]
 	}
 	w.mu.Unlock()
-	if !claimed {
+	if !stored && !staged {
 		return false, nil
 	}
 	m, err := w.claim(digest)
 	if err != nil {
 		return false, err
 	}
-	if err := w.check(ctx, m); err != nil {
+	switch {
+	case m.Stored() && stored:
+		err = w.check(ctx, m)
+	case !m.Stored() && staged && st.Size == m.Size:
+		err = w.checkStaged(ctx, &st)
+	default:
+		err = errors.New("of another kind")
+	}
+	if err != nil {
 		w.settle(m, missing)
 		return false, ctx.Err() // whatever is wrong with it, it is written again
+	}
+	if staged {
+		w.ready(&st)
+		return true, nil
 	}
 	w.settle(m, written)
 	return true, nil
@@ -214,9 +239,9 @@ func (w *Writer) check(ctx context.Context, m *Member) error {
 	return errors.Join(err, b.Close())
 }
 
-// RecoverCompressed checks the compressed blobs that an earlier Writer wrote, in their order
-// up to the first that is missing or damaged, and returns their digests. WriteCompressed
-// writes the others. It must be called before WriteCompressed.
+// RecoverCompressed checks the compressed blobs that an earlier Writer wrote into the archive,
+// in their order up to the first that is missing or damaged, and returns their digests. It must
+// be called before other compressed blobs are written.
 func (w *Writer) RecoverCompressed(ctx context.Context) ([]string, error) {
 	if w.claims == nil {
 		return nil, nil
@@ -233,6 +258,7 @@ func (w *Writer) RecoverCompressed(ctx context.Context) ([]string, error) {
 			}
 			break
 		}
+		w.settle(&c, written)
 		w.advance(w.next, c.Length, c.XXH64)
 		digests = append(digests, c.Digest)
 	}
@@ -275,9 +301,6 @@ func (w *Writer) WriteCompressed(ctx context.Context, open Opener) error {
 func (w *Writer) commit(i int, length int64, xxh64 string) {
 	w.advance(i, length, xxh64)
 	w.journal.complete(&w.members[i])
-	if w.written != nil {
-		w.written(w.members[i].Digest)
-	}
 }
 
 // advance records that the compressed entry i is complete in the file.

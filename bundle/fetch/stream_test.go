@@ -81,6 +81,7 @@ func TestStreamContinuesASink(t *testing.T) {
 			if err := client(t, o).StreamArtifact(a)(t.Context(), to); err != nil {
 				t.Fatal(err)
 			}
+			u.Close() // it has counted then
 			if string(to.b) != string(content) || to.reset != c.reset || u.bytesSent() != c.sent {
 				t.Errorf("%d bytes, %d sent, %d resets", len(to.b), u.bytesSent(), to.reset)
 			}
