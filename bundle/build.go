@@ -142,7 +142,7 @@ func assemble(ctx context.Context, r BuildRequest, h *head, signatures []byte) (
 		return nil, err
 	}
 	done.Delta = saved
-	if err := r.Cache.Remember(done.Path, done.Root.String()); err != nil {
+	if err := r.Cache.Remember(fetch.Archive{Path: done.Path, Root: done.Root.String(), Compressor: archive.Compressor()}); err != nil {
 		r.Log.WarnContext(ctx, "later builds will not find this bundle and may download again", "error", err)
 	}
 	return done, nil

@@ -213,5 +213,6 @@ func (b *builder) release(j job, digest string) error {
 // remembered bundle cannot be read. It can be downloaded then.
 func corrupt(err error) bool {
 	var source *sourceError
-	return errors.Is(err, archive.ErrDigest) || errors.Is(err, archive.ErrSize) || errors.As(err, &source)
+	return errors.Is(err, archive.ErrDigest) || errors.Is(err, archive.ErrSize) || errors.Is(err, archive.ErrFrame) || errors.Is(err, archive.ErrHeader) ||
+		errors.As(err, &source)
 }

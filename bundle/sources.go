@@ -17,8 +17,9 @@ type sources struct {
 	cache   *fetch.Cache
 	readers []*archive.Reader
 
-	mu sync.Mutex
-	in map[string]*archive.Reader // by digest, of the blobs in bundles
+	mu     sync.Mutex
+	in     map[string]*archive.Reader // by digest, of the blobs in bundles
+	frames map[*archive.Reader]bool   // of those bundles, the ones with the same compressor
 }
 
 // maxSources limits the bundles that are opened: their indexes are in memory.
@@ -27,7 +28,7 @@ const maxSources = 32
 // openSources opens the bundles that the cache remembers; one that cannot be opened is passed
 // over, because everything in it can be downloaded.
 func openSources(ctx context.Context, c *fetch.Cache, log *slog.Logger) (*sources, error) {
-	s := &sources{cache: c, in: map[string]*archive.Reader{}}
+	s := &sources{cache: c, in: map[string]*archive.Reader{}, frames: map[*archive.Reader]bool{}}
 	known, err := c.Archives()
 	if err != nil {
 		return nil, err
@@ -39,6 +40,7 @@ func openSources(ctx context.Context, c *fetch.Cache, log *slog.Logger) (*source
 			continue
 		}
 		s.readers = append(s.readers, r)
+		s.frames[r] = a.Compressor != "" && a.Compressor == archive.Compressor()
 		for _, m := range r.Members() {
 			if _, ok := s.in[m.Digest]; !ok && m.Digest != "" {
 				s.in[m.Digest] = r
@@ -72,6 +74,11 @@ func (s *sources) bundle(digest string) *archive.Reader {
 func (s *sources) open(b archive.Blob) (io.ReadCloser, error) {
 	name := hexOf(b.Digest)
 	if r := s.bundle(b.Digest); r != nil && !s.cache.Has(name, b.Size) {
+		if s.frames[r] && b.Compress {
+			if f, err := r.Frames(b.Digest); f != nil || err != nil {
+				return f, err
+			}
+		}
 		rc, _, err := r.Blob(b.Digest)
 		if err != nil {
 			return nil, &sourceError{err}

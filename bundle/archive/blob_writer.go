@@ -77,6 +77,20 @@ func (w *Writer) blob(ctx context.Context, digest string, sum hash.Hash) (BlobWr
 // to where WriteStaged finds it. It checks size and digest; for Checked content, only the
 // size. Errors are those of WriteStored.
 func (w *Writer) Write(ctx context.Context, digest string, r io.Reader) error {
+	if f, ok := r.(*Frames); ok {
+		m, err := w.claim(digest)
+		if err != nil {
+			return err
+		}
+		if !m.Stored() {
+			err = w.copyFrames(ctx, m, f)
+			if err != nil {
+				w.settle(m, missing)
+			}
+			return err
+		}
+		w.settle(m, missing)
+	}
 	b, err := w.blob(ctx, digest, sumOf(r))
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -59,23 +58,8 @@ const maxJournal = 256 << 20
 
 // journalHeadOf describes the partial files of a layout.
 func journalHeadOf(l *Layout, o VolumeOptions) journalHead {
-	sum := sha256.Sum256(appendIndex([]byte(compressorVersion()+"\n"), l.members))
+	sum := sha256.Sum256(appendIndex([]byte(Compressor()+"\n"), l.members))
 	return journalHead{Format: journalFormat, Layout: hex.EncodeToString(sum[:]), VolumeSize: o.VolumeSize}
-}
-
-// compressorVersion identifies the compressor: other versions may compress the same content
-// to other bytes.
-func compressorVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, d := range info.Deps {
-		if d.Path == "github.com/klauspost/compress" {
-			return d.Version + " " + d.Sum
-		}
-	}
-	return ""
 }
 
 // claims is the content of a journal: what an unfinished archive is said to contain.

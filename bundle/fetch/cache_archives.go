@@ -22,28 +22,30 @@ type Archive struct {
 	Root     string    `json:"root"` // digest of the bundle's root
 	Size     int64     `json:"size"` // of the file at Path, in bytes
 	Modified time.Time `json:"modified"`
+	// Compressor identifies the program that compressed its blobs.
+	Compressor string `json:"compressor"`
 
 	record string
 }
 
-// Remember records that the bundle with this root is at path.
-func (c *Cache) Remember(path, root string) error {
-	path, err := filepath.Abs(path)
+// Remember records the bundle at a.Path, with its size and time.
+func (c *Cache) Remember(a Archive) (err error) {
+	if a.Path, err = filepath.Abs(a.Path); err != nil {
+		return err
+	}
+	info, err := os.Stat(a.Path)
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	b, err := json.Marshal(Archive{Path: path, Root: root, Size: info.Size(), Modified: info.ModTime().UTC()})
+	a.Size, a.Modified = info.Size(), info.ModTime().UTC()
+	b, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.archives(), 0o755); err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(c.archives(), hexOf(path)+".json"), append(b, '\n'), 0o644)
+	return durable.WriteFile(filepath.Join(c.archives(), hexOf(a.Path)+".json"), append(b, '\n'), 0o644)
 }
 
 func (c *Cache) archives() string { return filepath.Join(c.dir, "archives") }

@@ -41,7 +41,7 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		w.again = append(w.again, r.URL.Path)
 	}
 	w.mu.Unlock()
-	wait(r.Context(), pause)
+	wait(r.Context(), 10*pause) // many kills come before the end then
 	w.next.ServeHTTP(out, r)
 }
 

@@ -70,13 +70,14 @@ func (s *site) room(options string) error {
 // enough holds everything that a build writes.
 const enough = "size=2g,nr_inodes=100k"
 
-// need is how much a build of the lab's config takes on one disk.
+// need is how much a build of the lab's config takes on one disk, with what it expects
+// compressed files to take at most.
 func (l *lab) need() (int64, error) {
 	info, err := os.Stat(l.whole)
 	if err != nil {
 		return 0, err
 	}
-	return 2 * info.Size(), nil
+	return info.Size() * 16 / 10, nil
 }
 
 func small(ctx context.Context, l *lab, i int) (string, error) {
@@ -106,7 +107,9 @@ func filled(ctx context.Context, l *lab, i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f := &filler{next: l.up, at: 3 + 2*(i%4), left: need * int64(i) / sizes / 2}
+	// What a build takes once it has reserved the space of what it does not compress.
+	left := need * 18 / 100
+	f := &filler{next: l.up, at: 3 + 2*(i%4), left: left * int64(i) / sizes}
 	s, done, err := l.mounted(ctx, fmt.Sprintf("filled-%d", i), "size=1g", f)
 	if err != nil {
 		return "", err

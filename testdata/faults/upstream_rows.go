@@ -115,7 +115,7 @@ func (s *site) refused(ctx context.Context, r ended, code int, words []string, m
 }
 
 // unfinished is what a build that failed may leave, to continue there.
-var unfinished = []string{"bundle.tar.zst.partial", "bundle.tar.zst.partial.journal"}
+var unfinished = []string{"bundle.tar.zst.partial", "bundle.tar.zst.partial.journal", "bundle.tar.zst.partial.staged"}
 
 // target gives the path of the largest thing of a kind.
 func (l *lab) target(kind string) (string, error) {
