@@ -18,8 +18,9 @@ import (
 var writers = map[string]string{
 	"bundle/archive/lock.go":          "WriteFile: a process id in a lock's own file, for people",
 	"bundle/archive/output.go":        "OpenFile Rename: exclusive, filled in any order; synced before, its folder after",
-	"bundle/archive/partial.go":       "OpenFile: the journal of an unfinished archive, appended to; what it says is checked",
+	"bundle/archive/journal.go":       "OpenFile: the journal of an unfinished archive, appended to; what it says is checked",
 	"bundle/archive/signatures.go":    "OpenFile: a slot within an archive, in place; half of one is no obstacle to the next",
+	"bundle/archive/staged.go":        "OpenFile: frames that wait for their turn in an unfinished archive; checked when they move",
 	"bundle/archive/stage.go":         "OpenFile Rename: each file and folder synced before, the parent after",
 	"bundle/archive/volume_join.go":   "Rename: synced before, its folder after",
 	"bundle/archive/volume_output.go": "Rename: synced before, the first volume last, the folder after",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,28 +22,24 @@ type builder struct {
 	jobs    []job
 }
 
-// sortJobs sorts jobs. First come those with blobs to compress: compressing must not hold up
-// the end. Of these the archives come first, whose entries take space in the cache meanwhile.
-// Then the largest jobs come first, so that the build does not end with a single large
-// download.
+// sortJobs sorts jobs by kind, and then the largest first, so that the build does not end with
+// a single large download.
 func sortJobs(all []job) {
-	order := func(j job) int {
-		switch {
-		case !j.compresses():
-			return 2
-		case j.stream == nil:
-			return 0
-		}
-		return 1
-	}
 	slices.SortStableFunc(all, func(a, b job) int {
-		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(b.size, a.size), strings.Compare(a.name, b.name))
 	})
 }
 
-// compresses reports whether a blob of j is compressed.
-func (j *job) compresses() bool {
-	return slices.ContainsFunc(j.blobs, func(b archive.Blob) bool { return b.Compress })
+// kind orders jobs: compressing must not hold up the end, so blobs to compress come first (1),
+// and before them the archives (0), whose entries take space in the cache meanwhile.
+func (j *job) kind() int {
+	switch {
+	case !slices.ContainsFunc(j.blobs, func(b archive.Blob) bool { return b.Compress }):
+		return 2
+	case j.stream == nil:
+		return 0
+	}
+	return 1
 }
 
 // fill writes every blob into the archive.
@@ -77,56 +74,68 @@ func (b *builder) fill(ctx context.Context, h *head) error {
 	return nil
 }
 
-// run runs jobs in parallel, at most half of them with blobs to compress: then the connections
-// do not wait for the processors.
+// lane is a kind of jobs, of which at most so many run at once.
+type lane struct {
+	jobs []job
+	most int
+}
+
+// lanes splits sorted jobs. Archives are few at a time, because their entries are in the cache
+// meanwhile, and blobs to compress are half of all, so that the connections do not wait for
+// the processors.
+func lanes(all []job, parallel int) []lane {
+	out := []lane{{most: max(1, parallel/4)}, {most: max(1, parallel/4)}, {most: parallel}}
+	for _, j := range all {
+		out[j.kind()].jobs = append(out[j.kind()].jobs, j)
+	}
+	return out
+}
+
+// run runs jobs in parallel. The first ones of each lane begin before those of the next.
 func (b *builder) run(ctx context.Context, jobs []job) error {
-	n := slices.IndexFunc(jobs, func(j job) bool { return !j.compresses() })
-	if n < 0 {
-		n = len(jobs)
+	slots := make(chan struct{}, max(b.Parallel, 1))
+	g, ctx := errgroup.WithContext(ctx)
+	before := make(chan struct{})
+	close(before)
+	for _, l := range lanes(jobs, max(b.Parallel, 1)) {
+		wait, begun := before, make(chan struct{})
+		g.Go(func() error { return b.runLane(ctx, l, slots, wait, begun) })
+		before = begun
 	}
-	parallel := max(b.Parallel, 1)
-	slots := make(chan struct{}, parallel)
-	first := make(chan struct{}) // closed when the first jobs of the first kind run
-	g, gctx := errgroup.WithContext(ctx)
-	start := func(jobs []job, most int, begun func(i int)) func() error {
-		return func() error {
-			own, octx := errgroup.WithContext(gctx)
-			own.SetLimit(most)
-			for i, j := range jobs {
-				own.Go(func() error {
-					select {
-					case slots <- struct{}{}:
-					case <-octx.Done():
-						return octx.Err()
-					}
-					defer func() { <-slots }()
-					begun(i)
-					if err := b.runJob(octx, j); err != nil {
-						return named(j.name, err)
-					}
-					return nil
-				})
+	return g.Wait()
+}
+
+// runLane runs the jobs of a lane after wait is closed. It closes begun when as many run as
+// may.
+func (b *builder) runLane(ctx context.Context, l lane, slots, wait, begun chan struct{}) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(l.most)
+	select {
+	case <-wait:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if len(l.jobs) == 0 {
+		close(begun)
+	}
+	var running atomic.Int32
+	for _, j := range l.jobs {
+		g.Go(func() error {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
 			}
-			return own.Wait()
-		}
+			defer func() { <-slots }()
+			if int(running.Add(1)) == min(l.most, len(l.jobs)) {
+				close(begun)
+			}
+			if err := b.runJob(ctx, j); err != nil {
+				return named(j.name, err)
+			}
+			return nil
+		})
 	}
-	most := max(parallel/2, 1)
-	if n == 0 {
-		close(first)
-	}
-	g.Go(start(jobs[:n], most, func(i int) {
-		if i == min(most, n)-1 {
-			close(first)
-		}
-	}))
-	g.Go(func() error {
-		select {
-		case <-first:
-		case <-gctx.Done():
-			return gctx.Err()
-		}
-		return start(jobs[n:], parallel, func(int) {})()
-	})
 	return g.Wait()
 }
 
