@@ -119,6 +119,12 @@ func (m *mill) ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.
 	return m.image, m.fetch(ctx, im.Digest)
 }
 
+func (m *mill) StreamArtifact(manifest.Artifact) fetch.Stream { return nil }
+
+func (m *mill) StreamMember(manifest.Artifact, manifest.Member) fetch.Stream { return nil }
+
+func (m *mill) StreamContent(manifest.ImagePin, fetch.Content) fetch.Stream { return nil }
+
 func (m *mill) FetchContent(ctx context.Context, _ manifest.ImagePin, c fetch.Content) error {
 	return m.fetch(ctx, c.Digest)
 }

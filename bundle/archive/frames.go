@@ -29,8 +29,8 @@ func Compressor() string {
 	}
 	defer func() { _ = enc.Close() }() // nothing is written to it
 	probe := make([]byte, 0, 2*blockSize)
-	for i := 0; len(probe) < cap(probe)-16; i++ {
-		probe = append(strconv.AppendInt(probe, int64(i)*7919%1009, 36), byte(i*i>>3))
+	for i := int64(0); len(probe) < cap(probe)-32; i++ { // words that repeat, and numbers that do not
+		probe = strconv.AppendInt(strconv.AppendInt(probe, i*7919%1009, 36), i*i, 16)
 	}
 	sum := sha256.Sum256(enc.EncodeAll(probe, nil))
 	name := hex.EncodeToString(sum[:8])

@@ -199,13 +199,14 @@ func TestDamagedPartialIsNotBelieved(t *testing.T) {
 		for i := range 60 {
 			p, j := bytes.Clone(partial), bytes.Clone(journal)
 			what := "nothing"
-			switch at := (len(p) - 1) * i / 59; {
-			case i%4 == 1:
+			at := (len(p) - 1) * i / 59
+			switch i % 4 {
+			case 1:
 				what, p[at] = fmt.Sprintf("byte %d of the archive", at), p[at]^4
-			case i%4 == 2:
+			case 2:
 				cut := len(j) * i / 60
 				what, j = fmt.Sprintf("the journal ends after %d bytes", cut), append(j[:cut:cut], bytes.Repeat([]byte{0}, i)...)
-			case i%4 == 3:
+			case 3:
 				what = fmt.Sprintf("zeros from byte %d on", at)
 				clear(p[at:])
 			}

@@ -41,7 +41,7 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		w.again = append(w.again, r.URL.Path)
 	}
 	w.mu.Unlock()
-	wait(r.Context(), 10*pause) // many kills come before the end then
+	wait(r.Context(), 3*pause) // many kills come before the end then
 	w.next.ServeHTTP(out, r)
 }
 
@@ -105,7 +105,7 @@ func cutAgain(ctx context.Context, l *lab) (string, error) {
 	}
 	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // points in time, always the same
 	for range n {
-		point := time.Duration((0.2 + 0.5*rng.Float64()) * float64(length))
+		point := time.Duration((0.4 + 0.5*rng.Float64()) * float64(length))
 		ran, err := stopAfter(s.command(ctx, s.binary, s.build(s.archive())), point)
 		if err != nil {
 			return "", err

@@ -108,7 +108,7 @@ func filled(ctx context.Context, l *lab, i int) (string, error) {
 		return "", err
 	}
 	// What a build takes once it has reserved the space of what it does not compress.
-	left := need * 18 / 100
+	left := need * 15 / 100
 	f := &filler{next: l.up, at: 3 + 2*(i%4), left: left * int64(i) / sizes}
 	s, done, err := l.mounted(ctx, fmt.Sprintf("filled-%d", i), "size=1g", f)
 	if err != nil {
