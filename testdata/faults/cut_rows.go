@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// manyKills is how often one build is killed, each time before it is done.
+// manyKills is how often builds are killed.
 const manyKills = 50
 
-// cutRows kill one and the same build again and again.
+// cutRows kill one and the same build again and again, and then another.
 func cutRows() []row {
 	return []row{{
-		group: "cut", fault: fmt.Sprintf("one build, killed up to %d times", manyKills), quick: true,
+		group: "cut", fault: fmt.Sprintf("builds, each killed again and again, %d times in all", manyKills), quick: true,
 		expect: "no complete blob is requested twice; the same bytes", run: cutAgain,
 	}}
 }
@@ -81,9 +81,30 @@ func (w *witness) note(path string) error {
 }
 
 func cutAgain(ctx context.Context, l *lab) (string, error) {
+	n, came, had, builds := manyKills, 0, 0, 0
+	if l.quick {
+		n = 5
+	}
+	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // points in time, always the same
+	for ; came < n && builds < n; builds++ {
+		kills, complete, err := l.cutOne(ctx, fmt.Sprintf("cut-%d", builds), n-came, rng)
+		if err != nil {
+			return "", fmt.Errorf("build %d: %w", builds+1, err)
+		}
+		came, had = came+kills, had+complete
+	}
+	if came < n || had < 10*builds {
+		return "", fmt.Errorf("%d kills of %d builds, before the last of which %d blobs were complete: this tries nothing", came, builds, had)
+	}
+	return fmt.Sprintf("the same bytes after %d kills of %d builds; %d blobs were complete before the last ones, and none came again", came, builds, had), nil
+}
+
+// cutOne kills one build at most so many times, and then lets it end. It returns how often it
+// was killed, and how many blobs were complete before the last time.
+func (l *lab) cutOne(ctx context.Context, name string, most int, rng *rand.Rand) (kills, complete int, err error) {
 	length, err := l.length(ctx)
 	if err != nil {
-		return "", err
+		return 0, 0, err
 	}
 	w := &witness{next: l.up, paths: map[string]string{}, have: map[string]bool{}}
 	for _, a := range l.pinned.Artifacts {
@@ -94,44 +115,36 @@ func cutAgain(ctx context.Context, l *lab) (string, error) {
 			}
 		}
 	}
-	s, err := l.site(ctx, "cut", w)
+	s, err := l.site(ctx, name, w)
 	if err != nil {
-		return "", err
+		return 0, 0, err
 	}
 	defer s.close()
-	n, came, had := manyKills, 0, 0
-	if l.quick {
-		n = 6
-	}
-	rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // points in time, always the same
-	for range n {
+	for kills < most {
 		point := time.Duration((0.4 + 0.5*rng.Float64()) * float64(length))
 		ran, err := stopAfter(s.command(ctx, s.binary, s.build(s.archive())), point)
 		if err != nil {
-			return "", err
+			return 0, 0, err
 		}
 		if !ran {
 			break
 		}
-		came++
+		kills++
 		if err := errors.Join(s.inspect(), w.note(s.archive())); err != nil {
-			return "", err
+			return 0, 0, err
 		}
-		had = len(w.have)
+		complete = len(w.have)
 	}
 	if r := s.run(ctx, s.build(s.archive())...); r.code != 0 {
-		return "", fmt.Errorf("run again: %s", r)
+		return 0, 0, fmt.Errorf("run again: %s", r)
 	}
 	if err := errors.Join(s.same(s.archive()), onlyIn(s.out, "bundle.tar.zst"), wholeCache(s.cache)); err != nil {
-		return "", err
+		return 0, 0, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.again) > 0 {
-		return "", fmt.Errorf("REQUESTED AGAIN: %d complete blobs, such as %s", len(w.again), w.again[0])
+		return 0, 0, fmt.Errorf("REQUESTED AGAIN: %d complete blobs, such as %s", len(w.again), w.again[0])
 	}
-	if came < 2 || had < 10 {
-		return "", fmt.Errorf("%d kills, after which %d blobs were complete: this tries nothing", came, had)
-	}
-	return fmt.Sprintf("the same bytes after %d kills; %d blobs were complete before the last, and none came again", came, had), nil
+	return kills, complete, nil
 }
