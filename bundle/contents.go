@@ -13,8 +13,8 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 )
 
-// Fetcher downloads what a lock pins: into the cache, or as a stream past it. A Stream method
-// returns nil where content can only be fetched into the cache. *fetch.Client implements it.
+// Fetcher downloads what a lock pins: into the cache, or as a stream past it. The methods
+// that return functions return nil where content can only be fetched into the cache. *fetch.Client implements it.
 type Fetcher interface {
 	FetchArtifact(ctx context.Context, a manifest.Artifact) error
 	// FetchMember downloads one file of a package repository.
@@ -23,6 +23,7 @@ type Fetcher interface {
 	FetchContent(ctx context.Context, im manifest.ImagePin, c fetch.Content) error
 
 	StreamArtifact(a manifest.Artifact) fetch.Stream
+	UnpackArtifact(a manifest.Artifact) fetch.Unpack
 	StreamMember(a manifest.Artifact, m manifest.Member) fetch.Stream
 	StreamContent(im manifest.ImagePin, c fetch.Content) fetch.Stream
 }
@@ -37,6 +38,7 @@ type job struct {
 	fetch func(context.Context) error
 
 	stream fetch.Stream // downloads the only blob past the cache; nil if that is not possible
+	unpack fetch.Unpack // downloads the blobs as entries of an archive, past the cache; or nil
 	keep   bool         // the blobs stay in the cache: they are small, and later builds read them
 }
 
@@ -49,7 +51,7 @@ func jobs(ctx context.Context, f Fetcher, l *manifest.Lock, parallel int) ([]job
 			all = append(all, packageJobs(f, a)...)
 			continue
 		}
-		j := job{name: a.ID, size: a.Size, keep: a.Kind == manifest.Chart, stream: f.StreamArtifact(a),
+		j := job{name: a.ID, size: a.Size, keep: a.Kind == manifest.Chart, stream: f.StreamArtifact(a), unpack: f.UnpackArtifact(a),
 			fetch: func(ctx context.Context) error { return f.FetchArtifact(ctx, a) }}
 		for _, b := range a.Blobs() {
 			j.blobs = append(j.blobs, archive.Blob{Digest: "sha256:" + b.SHA256, Size: b.Size, Compress: compressFile(a, b)})

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mensylisir/kubexm/bundle/archive"
+	"github.com/mensylisir/kubexm/bundle/fetch"
 )
 
 // builder fills one archive: each blob goes from its source straight into it.
@@ -31,7 +33,7 @@ func sortJobs(all []job) {
 }
 
 // kind orders jobs: compressing must not hold up the end, so blobs to compress come first (1),
-// and before them the archives (0), whose entries take space in the cache meanwhile.
+// and before them the archives (0), which are in the cache meanwhile.
 func (j *job) kind() int {
 	switch {
 	case !slices.ContainsFunc(j.blobs, func(b archive.Blob) bool { return b.Compress }):
@@ -80,9 +82,9 @@ type lane struct {
 	most int
 }
 
-// lanes splits sorted jobs. Archives are few at a time, because their entries are in the cache
-// meanwhile, and blobs to compress are half of all, so that the connections do not wait for
-// the processors.
+// lanes splits sorted jobs. Archives are few at a time, because they are in the cache meanwhile,
+// and jobs with blobs to compress are half of all, so that the connections do not wait for the
+// processors.
 func lanes(all []job, parallel int) []lane {
 	out := []lane{{most: max(1, parallel/4)}, {most: max(1, parallel/4)}, {most: parallel}}
 	for _, j := range all {
@@ -139,47 +141,66 @@ func (b *builder) runLane(ctx context.Context, l lane, slots, wait, begun chan s
 	return g.Wait()
 }
 
-// runJob writes the blobs of a job. What is on this machine is not downloaded.
+// runJob writes the blobs of a job, from an earlier run, from this machine or from the network.
 func (b *builder) runJob(ctx context.Context, j job) error {
-	fetched := false
-	fetch := func() error {
-		if fetched {
-			return nil
-		}
-		fetched = true
-		return j.fetch(ctx)
-	}
+	var missing []archive.Blob
 	for _, blob := range j.blobs {
-		if err := b.storeBlob(ctx, j, blob, fetch); err != nil {
+		done, err := b.local(ctx, j, blob)
+		if err != nil {
+			return err
+		}
+		if !done {
+			missing = append(missing, blob)
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		return nil
+	case j.stream != nil && !b.KeepCache:
+		return b.streamBlob(ctx, j, missing[0])
+	case j.unpack != nil && !b.KeepCache:
+		return b.unpackBlobs(ctx, j, missing)
+	}
+	if err := j.fetch(ctx); err != nil {
+		return err
+	}
+	for _, blob := range missing {
+		if err := b.store(ctx, j, blob); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// storeBlob writes a blob from an earlier run, from this machine or from the network.
-// Content from this machine that is wrong is fetched again.
-func (b *builder) storeBlob(ctx context.Context, j job, blob archive.Blob, fetch func() error) error {
-	if done, err := b.writer.Recovered(ctx, blob.Digest); done || err != nil {
+// local writes a blob that is on this machine, and reports whether it did. Content that is
+// wrong is discarded.
+func (b *builder) local(ctx context.Context, j job, blob archive.Blob) (done bool, err error) {
+	if done, err := b.writer.Recovered(ctx, blob.Digest); done || err != nil || !b.sources.has(blob) {
+		return done, err
+	}
+	if err := b.store(ctx, j, blob); !corrupt(err) {
+		return err == nil, err
+	}
+	return false, b.sources.discard(blob.Digest)
+}
+
+// unpackBlobs downloads an archive and writes those of its entries that are missing.
+func (b *builder) unpackBlobs(ctx context.Context, j job, missing []archive.Blob) error {
+	if err := j.unpack(ctx, func(ctx context.Context, sha256 string) (fetch.File, error) {
+		i := slices.IndexFunc(missing, func(x archive.Blob) bool { return hexOf(x.Digest) == sha256 })
+		if i < 0 {
+			return nil, nil //nolint:nilnil // it is in the archive
+		}
+		d := missing[i].Digest
+		missing = slices.Delete(missing, i, i+1)
+		return b.writer.Blob(ctx, d)
+	}); err != nil {
 		return err
 	}
-	if b.sources.has(blob) {
-		err := b.store(ctx, j, blob)
-		if err == nil || !corrupt(err) {
-			return err
-		}
-		if err := b.sources.discard(blob.Digest); err != nil {
-			return err
-		}
-		fetch = func() error { return j.fetch(ctx) } // also if that was done for another blob
+	if len(missing) > 0 {
+		return fmt.Errorf("%d entries did not come, such as %s", len(missing), missing[0].Digest)
 	}
-	if j.stream != nil && !b.KeepCache {
-		return b.streamBlob(ctx, j, blob)
-	}
-	if err := fetch(); err != nil {
-		return err
-	}
-	return b.store(ctx, j, blob)
+	return nil
 }
 
 // streamBlob downloads a blob into the archive.

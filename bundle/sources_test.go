@@ -153,3 +153,5 @@ func (e extracted) FetchArtifact(ctx context.Context, a manifest.Artifact) error
 }
 
 func (e extracted) StreamArtifact(manifest.Artifact) fetch.Stream { return nil }
+
+func (e extracted) UnpackArtifact(manifest.Artifact) fetch.Unpack { return nil }

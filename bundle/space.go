@@ -53,7 +53,10 @@ func planOf(r BuildRequest, all []job, l *archive.Layout, from *sources, left *a
 		}
 		if missing > 0 {
 			p.Download += j.size
-			if j.stream == nil {
+			switch {
+			case j.unpack != nil && !r.KeepCache:
+				unpacked = max(unpacked, j.size)
+			case j.stream == nil:
 				// An archive of files is in the cache beside the files extracted from it.
 				unpacked = max(unpacked, j.size+missing)
 			}

@@ -121,6 +121,8 @@ func (m *mill) ImageContent(ctx context.Context, im manifest.ImagePin) ([]fetch.
 
 func (m *mill) StreamArtifact(manifest.Artifact) fetch.Stream { return nil }
 
+func (m *mill) UnpackArtifact(manifest.Artifact) fetch.Unpack { return nil }
+
 func (m *mill) StreamMember(manifest.Artifact, manifest.Member) fetch.Stream { return nil }
 
 func (m *mill) StreamContent(manifest.ImagePin, fetch.Content) fetch.Stream { return nil }

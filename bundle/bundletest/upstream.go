@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -168,6 +169,28 @@ func (w *Upstream) StreamArtifact(a manifest.Artifact) fetch.Stream {
 		return nil
 	}
 	return w.stream(a.SHA256)
+}
+
+// UnpackArtifact implements bundle.Fetcher.
+func (w *Upstream) UnpackArtifact(a manifest.Artifact) fetch.Unpack {
+	if a.Archive == "" {
+		return nil
+	}
+	return func(ctx context.Context, open fetch.OpenFile) error {
+		for _, m := range a.Members {
+			f, err := open(ctx, m.SHA256)
+			if err != nil {
+				return err
+			}
+			if f == nil {
+				continue
+			}
+			if err := errors.Join(f.Reset(), w.stream(m.SHA256)(ctx, f), f.Commit(), f.Close()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // StreamMember implements bundle.Fetcher.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mensylisir/kubexm/manifest"
 )
@@ -27,9 +28,29 @@ func (c *Client) fetchArchive(ctx context.Context, a manifest.Artifact) error {
 		return err
 	}
 	return c.download(ctx, j, done, func(p *part) error {
-		_, err := c.unpack(ctx, a, j, p)
+		_, err := c.unpack(ctx, a, j, p, nil)
 		return err
 	})
+}
+
+// UnpackArtifact returns what downloads the archive a and gives its selected entries to files
+// of the caller; nil if a is no archive of pinned entries. Only the archive itself is in the
+// cache, until it is unpacked.
+func (c *Client) UnpackArtifact(a manifest.Artifact) Unpack {
+	if a.Archive == "" || a.Kind == manifest.Packages || a.Kind == manifest.Chart || !isHexDigest(a.SHA256) ||
+		slices.ContainsFunc(a.Members, func(m manifest.Member) bool { return !isHexDigest(m.SHA256) }) {
+		return nil
+	}
+	return func(ctx context.Context, open OpenFile) error {
+		j, err := c.fileJob(a, a.Size)
+		if err != nil {
+			return err
+		}
+		return c.download(ctx, j, func() bool { return false }, func(p *part) error {
+			_, err := c.unpack(ctx, a, j, p, open)
+			return err
+		})
+	}
 }
 
 // pinArchive sets the missing fields of a and its entries, from the record of an earlier
@@ -60,7 +81,7 @@ func (c *Client) pinArchive(ctx context.Context, a manifest.Artifact) (manifest.
 	}
 	err = c.download(ctx, j, recorded, func(p *part) error {
 		var err error
-		pinned, err = c.unpack(ctx, a, j, p)
+		pinned, err = c.unpack(ctx, a, j, p, nil)
 		return err
 	})
 	if err != nil {
@@ -69,16 +90,25 @@ func (c *Client) pinArchive(ctx context.Context, a manifest.Artifact) (manifest.
 	return pinned, nil
 }
 
-// unpack stores a's selected entries as blobs, records them, and returns a with all fields
-// set. It removes p, which is the checked archive.
-func (c *Client) unpack(ctx context.Context, a manifest.Artifact, j *job, p *part) (manifest.Artifact, error) {
+// unpack stores a's selected entries as blobs, or in the files that open returns. It records
+// them, and returns a with all fields set. It removes p, which is the checked archive.
+func (c *Client) unpack(ctx context.Context, a manifest.Artifact, j *job, p *part, open OpenFile) (manifest.Artifact, error) {
 	if a.SHA256 == "" {
 		a.SHA256, a.Trust = p.digest(), manifest.FromContent
 	}
 	a.Size = p.have
-	x := &extraction{cache: c.cache, path: p.path, format: a.Archive, limits: c.limits}
+	x := &extraction{path: p.path, format: a.Archive, limits: c.limits, create: func(context.Context, string) (entryFile, error) { return c.cache.newBlob() }}
+	if open != nil {
+		x.create = func(ctx context.Context, selected string) (entryFile, error) {
+			return openEntry(ctx, a, selected, open)
+		}
+	}
 	defer x.abort()
 	if err := x.run(ctx, memberPaths(a.Members)); err != nil {
+		if wrong, ok := errors.AsType[*DigestError](err); ok {
+			wrong.Address, wrong.Target = a.Address, j.target
+			return a, wrong
+		}
 		return a, fmt.Errorf("archive %s: %w", a.Address, err)
 	}
 	members := make([]manifest.Member, len(a.Members))
@@ -87,7 +117,7 @@ func (c *Client) unpack(ctx context.Context, a manifest.Artifact, j *job, p *par
 		if m.SHA256 != "" && m.SHA256 != w.digest() {
 			return a, &DigestError{Name: a.ID + ": entry " + m.Path, Address: a.Address, Target: j.target, Want: m.SHA256, Got: w.digest()}
 		}
-		m.Size, m.SHA256 = w.size, w.digest()
+		m.Size, m.SHA256 = w.length(), w.digest()
 		members[i] = m
 	}
 	a.Members = members

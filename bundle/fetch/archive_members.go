@@ -32,14 +32,24 @@ func defaultLimits() limits {
 // extraction extracts selected entries of a tar. It never creates a file with a name from
 // the archive.
 type extraction struct {
-	cache  *Cache
 	path   string
 	format string
 	limits limits
+	create func(ctx context.Context, selected string) (entryFile, error) // the file of a selected name
 
-	entries map[string]tarEntry    // all entries of the archive
-	files   map[string]*blobWriter // the extracted files, by entry name
-	found   map[string]*blobWriter // the extracted files, by selected name
+	entries map[string]tarEntry  // all entries of the archive
+	files   map[string]entryFile // the extracted files, by entry name
+	found   map[string]entryFile // the extracted files, by selected name
+}
+
+// entryFile receives one extracted entry.
+type entryFile interface {
+	// receive reads the complete entry.
+	receive(ctx context.Context, r io.Reader) error
+	digest() string // sha256 in hex
+	length() int64
+	commit() error
+	abort()
 }
 
 // tarEntry describes one name in an archive.
@@ -52,25 +62,25 @@ type tarEntry struct {
 // run extracts the selected entries. A selected entry may be a link to a file in the same
 // archive; such a file is extracted in a second pass.
 func (x *extraction) run(ctx context.Context, wanted []string) error {
-	x.entries, x.files, x.found = map[string]tarEntry{}, map[string]*blobWriter{}, map[string]*blobWriter{}
-	take := map[string]bool{}
+	x.entries, x.files, x.found = map[string]tarEntry{}, map[string]entryFile{}, map[string]entryFile{}
+	take := map[string]string{} // entry name → selected name
 	for _, w := range wanted {
 		name, err := entryName(w)
 		if err != nil {
 			return fmt.Errorf("selected entry: %w", err)
 		}
-		take[name] = true
+		take[name] = w
 	}
 	if err := x.walk(ctx, func(name string, h *tar.Header, r io.Reader) error {
 		x.note(name, h)
-		if take[name] && regular(h) {
-			return x.take(ctx, name, r)
+		if selected, ok := take[name]; ok && regular(h) {
+			return x.take(ctx, name, selected, r)
 		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	sources, linked := map[string]string{}, map[string]bool{}
+	sources, linked := map[string]string{}, map[string]string{}
 	for _, w := range wanted {
 		name, _ := entryName(w) // checked above
 		file, err := x.follow(name)
@@ -79,13 +89,13 @@ func (x *extraction) run(ctx context.Context, wanted []string) error {
 		}
 		sources[w] = file
 		if x.files[file] == nil {
-			linked[file] = true
+			linked[file] = w
 		}
 	}
 	if len(linked) > 0 {
 		if err := x.walk(ctx, func(name string, h *tar.Header, r io.Reader) error {
-			if linked[name] && regular(h) {
-				return x.take(ctx, name, r)
+			if selected, ok := linked[name]; ok && regular(h) {
+				return x.take(ctx, name, selected, r)
 			}
 			return nil
 		}); err != nil {
@@ -173,18 +183,18 @@ func (x *extraction) note(name string, h *tar.Header) {
 	x.entries[name] = e
 }
 
-// take copies one file to a blob.
-func (x *extraction) take(ctx context.Context, name string, r io.Reader) error {
+// take copies one file, which is the content of a selected name.
+func (x *extraction) take(ctx context.Context, name, selected string, r io.Reader) error {
 	if x.files[name] != nil {
 		return fmt.Errorf("%s occurs twice", name)
 	}
-	w, err := x.cache.newBlob()
+	w, err := x.create(ctx, selected)
 	if err != nil {
 		return err
 	}
 	x.files[name] = w
 	limited := &boundedReader{r: r, left: x.limits.member, limit: x.limits.member}
-	if _, err := copyBytes(ctx, w, limited); err != nil {
+	if err := w.receive(ctx, limited); err != nil {
 		return fmt.Errorf("entry %s: %w", name, err)
 	}
 	return nil

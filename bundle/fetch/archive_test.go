@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -336,9 +337,9 @@ func FuzzExtract(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "archive")
 	f.Fuzz(func(t *testing.T, b []byte, wanted string) {
 		write(t, path, b)
-		x := &extraction{cache: cache, path: path, format: "tar", limits: limits{entries: 20, member: 800, total: 100_000}}
+		x := &extraction{path: path, format: "tar", create: func(context.Context, string) (entryFile, error) { return cache.newBlob() }, limits: limits{entries: 20, member: 800, total: 100_000}}
 		if err := x.run(t.Context(), []string{wanted}); err == nil {
-			if w := x.found[wanted]; w == nil || w.size > 800 {
+			if w := x.found[wanted]; w == nil || w.length() > 800 {
 				t.Errorf("%q gives %+v", wanted, w)
 			}
 		}

@@ -69,6 +69,13 @@ func (w *blobWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+func (w *blobWriter) receive(ctx context.Context, r io.Reader) error {
+	_, err := copyBytes(ctx, w, r)
+	return err
+}
+
+func (w *blobWriter) length() int64 { return w.size }
+
 func (w *blobWriter) digest() string { return hex.EncodeToString(w.hash.Sum(nil)) }
 
 // commit syncs the blob's file and renames it to its name.

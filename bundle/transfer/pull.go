@@ -137,6 +137,32 @@ func (p *puller) StreamArtifact(a manifest.Artifact) fetch.Stream {
 	return p.streamFile(all[0].SHA256, all[0].Size)
 }
 
+// UnpackArtifact implements Fetcher: the entries are blobs of the repository.
+func (p *puller) UnpackArtifact(a manifest.Artifact) fetch.Unpack {
+	if len(a.Blobs()) < 2 {
+		return nil
+	}
+	return func(ctx context.Context, open fetch.OpenFile) error {
+		for _, b := range a.Blobs() {
+			f, err := open(ctx, b.SHA256)
+			if err != nil || f == nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			err = p.streamFile(b.SHA256, b.Size)(ctx, f)
+			if err == nil {
+				err = f.Commit()
+			}
+			if err := errors.Join(err, f.Close()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // StreamMember implements Fetcher.
 func (p *puller) StreamMember(_ manifest.Artifact, m manifest.Member) fetch.Stream {
 	return p.streamFile(m.SHA256, m.Size)

@@ -229,6 +229,9 @@ func (s *source) FetchContent(ctx context.Context, _ manifest.ImagePin, c fetch.
 // StreamArtifact implements bundle.Fetcher: everything goes through the cache.
 func (s *source) StreamArtifact(manifest.Artifact) fetch.Stream { return nil }
 
+// UnpackArtifact implements bundle.Fetcher.
+func (s *source) UnpackArtifact(manifest.Artifact) fetch.Unpack { return nil }
+
 // StreamMember implements bundle.Fetcher.
 func (s *source) StreamMember(manifest.Artifact, manifest.Member) fetch.Stream { return nil }
 

@@ -39,7 +39,7 @@ func (s *site) refusedBuild(t *testing.T, args []string, words ...string) {
 			t.Errorf("does not say %s:\n%s", w, r.stderr)
 		}
 	}
-	if left := names(t, filepath.Dir(args[len(args)-1])); len(left) != 0 {
+	if left := finished(t, filepath.Dir(args[len(args)-1])); len(left) != 0 {
 		t.Errorf("left %v", left)
 	}
 }
@@ -112,7 +112,7 @@ func TestChangedImagesAreRefused(t *testing.T) {
 			if r.code != 4 || strings.Count(r.stderr, "sha256") < 2 {
 				t.Errorf("exit %d, want 4 and both digests\n%s", r.code, r.stderr)
 			}
-			if left := names(t, dir); len(left) != 0 {
+			if left := finished(t, dir); len(left) != 0 {
 				t.Errorf("left %v", left)
 			}
 		})

@@ -263,6 +263,12 @@ func names(t *testing.T, dir string) []string {
 	return list
 }
 
+// finished lists a folder without what a build that failed continues later.
+func finished(t *testing.T, dir string) []string {
+	t.Helper()
+	return slices.DeleteFunc(names(t, dir), func(name string) bool { return strings.Contains(name, ".tar.zst.partial") })
+}
+
 // newFolder makes a folder of that name under the site's.
 func (s *site) newFolder(t testing.TB, name string) string {
 	t.Helper()
