@@ -9,9 +9,11 @@
 //	oci-layout  index.json  head…  kubexm/signatures  stored…  compressed…  end  [index]
 //	|<---- NewLayout computes every offset up to here ---->|
 //
-// To write, call NewLayout and Create. Then call WriteStored for every stored blob (in any
-// order, also concurrently), concurrently WriteCompressed, and finally Close. The file
-// appears under its name only when it is complete and synced.
+// To write, call NewLayout and Create. Then call Write or Blob for every blob, in any order and
+// concurrently, beside them WriteStaged, and finally Close. WriteCompressed instead of
+// WriteStaged reads the compressed blobs in their order. The file appears under its name only
+// when it is complete and synced. With WriteOptions.Resume, what a Writer that was suspended or
+// killed has written is continued by the next.
 //
 // To read, call Open, which checks the index. Blob returns a blob by its digest and hashes
 // it while it is read. Verify checks every byte of the file. Extract needs neither index

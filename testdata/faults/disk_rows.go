@@ -77,7 +77,7 @@ func (l *lab) need() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return info.Size() * 16 / 10, nil
+	return info.Size() * 15 / 10, nil
 }
 
 func small(ctx context.Context, l *lab, i int) (string, error) {
