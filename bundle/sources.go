@@ -75,8 +75,12 @@ func (s *sources) open(b archive.Blob) (io.ReadCloser, error) {
 	name := hexOf(b.Digest)
 	if r := s.bundle(b.Digest); r != nil && !s.cache.Has(name, b.Size) {
 		if s.frames[r] && b.Compress {
-			if f, err := r.Frames(b.Digest); f != nil || err != nil {
-				return f, err
+			f, err := r.Frames(b.Digest)
+			if err != nil {
+				return nil, &sourceError{err}
+			}
+			if f != nil {
+				return f, nil
 			}
 		}
 		rc, _, err := r.Blob(b.Digest)

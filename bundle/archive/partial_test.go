@@ -245,6 +245,38 @@ func TestDamagedPartialIsNotBelieved(t *testing.T) {
 	}
 }
 
+// immutable is FS_IMMUTABLE_FL of linux/fs.h.
+const immutable = 0x10
+
+// TestFailedStartKeepsWhatIsThere: a Writer that cannot start loses nothing.
+func TestFailedStartKeepsWhatIsThere(t *testing.T) {
+	s := newSample([]int{2 * pieceSize, 500}, nil)
+	path := filepath.Join(t.TempDir(), "x.tar.zst")
+	u := newSupply(s)
+	if done, kept := carryOn(t, u, path, WriteOptions{}, 3*blockSize); done || kept == 0 {
+		t.Fatalf("done %v, %d bytes kept", done, kept)
+	}
+	for _, flag := range []int{immutable, 0} {
+		f, err := os.Open(path + journalSuffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flag)
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Skipf("the journal cannot be made read-only: %v", err)
+		}
+		if flag == 0 {
+			break
+		}
+		if _, err := Create(path, s.layout(t), WriteOptions{Resume: true}); err == nil {
+			t.Error("a journal that cannot be written is continued")
+		}
+	}
+	if done, _ := carryOn(t, u, path, WriteOptions{}, -1); !done || u.taken[s.blobs[0].Digest] != s.blobs[0].Size {
+		t.Errorf("%d bytes read of a stored blob of %d", u.taken[s.blobs[0].Digest], s.blobs[0].Size)
+	}
+}
+
 // TestSalvage saves the complete blobs of a suspended archive of another layout.
 func TestSalvage(t *testing.T) {
 	s := newSample([]int{2 * pieceSize, 500}, []int{chunkSize, 4000, 5000, 6000, 7000, 9 * blockSize})

@@ -66,9 +66,8 @@ func (u *Unfinished) Has(digest string) bool {
 }
 
 // Salvage gives each complete blob of the unfinished archive of path to save, and then
-// removes the unfinished archive. The content is checked while it is read; a damaged blob
-// ends with an error that save should ignore, of type *Error. If save fails otherwise, the
-// unfinished archive stays.
+// removes the unfinished archive. save must check the content; a damaged blob is passed over. If
+// save fails for another reason, the unfinished archive stays.
 func Salvage(path string, save func(digest string, size int64, r io.Reader) error) (err error) {
 	lock, err := lockPath(path)
 	if err != nil {

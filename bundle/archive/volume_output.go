@@ -50,26 +50,17 @@ func (v *volumeOutput) file(i int) (*os.File, error) {
 }
 
 // WriteAt implements io.WriterAt across the volumes.
-func (v *volumeOutput) WriteAt(p []byte, off int64) (n int, err error) {
-	for n < len(p) {
-		at := off + int64(n)
-		i := at / v.o.VolumeSize
-		in := at - i*v.o.VolumeSize
-		f, err := v.file(int(i))
-		if err != nil {
-			return n, err
-		}
-		k, err := f.WriteAt(p[n:min(int64(len(p)), int64(n)+v.o.VolumeSize-in)], in)
-		n += k
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
+func (v *volumeOutput) WriteAt(p []byte, off int64) (int, error) {
+	return v.across(p, off, (*os.File).WriteAt)
 }
 
 // ReadAt implements io.ReaderAt across the volumes.
-func (v *volumeOutput) ReadAt(p []byte, off int64) (n int, err error) {
+func (v *volumeOutput) ReadAt(p []byte, off int64) (int, error) {
+	return v.across(p, off, (*os.File).ReadAt)
+}
+
+// across reads or writes p at off, volume by volume.
+func (v *volumeOutput) across(p []byte, off int64, do func(*os.File, []byte, int64) (int, error)) (n int, err error) {
 	for n < len(p) {
 		at := off + int64(n)
 		i := at / v.o.VolumeSize
@@ -78,10 +69,9 @@ func (v *volumeOutput) ReadAt(p []byte, off int64) (n int, err error) {
 		if err != nil {
 			return n, err
 		}
-		want := p[n:min(int64(len(p)), int64(n)+v.o.VolumeSize-in)]
-		k, err := f.ReadAt(want, in)
+		k, err := do(f, p[n:min(int64(len(p)), int64(n)+v.o.VolumeSize-in)], in)
 		n += k
-		if k < len(want) {
+		if err != nil {
 			return n, err
 		}
 	}

@@ -28,7 +28,7 @@ type WriteOptions struct {
 	Resume bool
 }
 
-// state is the progress of a stored blob.
+// state is the progress of a blob.
 type state int
 
 const (
@@ -76,8 +76,9 @@ func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{layout: l, path: path, lock: lock, members: l.Members(), encoders: make(chan *zstd.Encoder, maxWorkers), staged: make(map[string]Member), changed: make(chan struct{}),
-		places: make(map[string]int), states: make(map[string]state), next: l.compressed, end: l.storedEnd}
+	w := &Writer{layout: l, path: path, lock: lock, members: l.Members(), encoders: make(chan *zstd.Encoder, maxWorkers),
+		places: make(map[string]int), states: make(map[string]state), staged: make(map[string]Member), changed: make(chan struct{}),
+		next: l.compressed, end: l.storedEnd}
 	if w.workers = o.Workers; w.workers <= 0 {
 		w.workers = runtime.GOMAXPROCS(0)
 	}
@@ -89,7 +90,8 @@ func Create(path string, l *Layout, o WriteOptions) (*Writer, error) {
 		w.places[w.members[i].Digest] = i
 	}
 	if err := w.begin(o); err != nil {
-		return nil, errors.Join(err, w.Abort())
+		_, kept := w.Suspend() // what an earlier Writer left is not lost
+		return nil, errors.Join(err, kept)
 	}
 	return w, nil
 }
@@ -135,7 +137,7 @@ func (w *Writer) begin(o WriteOptions) (err error) {
 	return err
 }
 
-// claim marks a stored blob as being written and returns its entry.
+// claim marks a blob as being written and returns its entry.
 func (w *Writer) claim(digest string) (*Member, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +154,7 @@ func (w *Writer) claim(digest string) (*Member, error) {
 	return &w.members[i], nil
 }
 
-// settle ends the writing of a stored blob.
+// settle ends the writing of a blob.
 func (w *Writer) settle(m *Member, s state) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -387,5 +389,9 @@ func (w *Writer) Suspend() (int64, error) {
 	}
 	w.closed = true
 	defer w.lock.release()
-	return c.bytes(), errors.Join(w.journal.close(), w.file.keep())
+	errs := []error{w.journal.close()}
+	if w.file != nil {
+		errs = append(errs, w.file.keep())
+	}
+	return c.bytes(), errors.Join(errs...)
 }
