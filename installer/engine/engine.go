@@ -46,32 +46,6 @@ type Engine struct {
 // ErrStopped reports that a run was stopped before its end.
 var ErrStopped = errors.New("stopped before the end; run the same command again to continue")
 
-// unit is one step on one host.
-type unit struct {
-	node *plan.Node
-	meta steps.Meta
-	at   string        // the host's name in the plan
-	host *steps.Host   // nil until a step on the lead starts
-	lane []*unit       // waits for these on its own host
-	all  []*barrier    // waits for these on all hosts
-	end  *barrier      // the barrier of its node
-	done chan struct{} // closed when the unit ended, with or without success
-	ran  bool
-
-	// Valid after done is closed.
-	ok     bool
-	found  bool // a check that reported findings
-	unsure bool // in a dry run: this step, or one before it, would still have to run
-	failed bool // failed by itself, not by an interruption
-
-	// State of the rollback after the run.
-	left        bool // could not be undone
-	guardUndone bool // undone by the undo steps of a guard
-}
-
-// check reports whether u is a check. A wait is not: it checks the results of other steps.
-func (u *unit) check() bool { return u.meta.ReadOnly && u.meta.Always }
-
 // run is one running Run.
 type run struct {
 	*Engine
@@ -87,6 +61,8 @@ type run struct {
 	begin  chan struct{} // full while Begin runs: a unit that waits for it still notices its timeout
 	called bool          // Begin was called; guarded by begin, as begun
 	begun  error         // error of Begin
+
+	walks sync.WaitGroup // units that have started and not ended
 
 	mu       sync.Mutex
 	errs     []error
@@ -116,12 +92,17 @@ func (e *Engine) Run(ctx context.Context, g *plan.Graph) error {
 			}
 		}()
 	}
-	var wg sync.WaitGroup
 	r.all = r.units()
-	for _, u := range r.all {
-		wg.Go(func() { r.walk(ctx, u) })
+	var first []*unit
+	for _, u := range r.all { // before any of them ends
+		if u.waits.Load() == 0 {
+			first = append(first, u)
+		}
 	}
-	wg.Wait()
+	for _, u := range first {
+		r.start(ctx, u)
+	}
+	r.walks.Wait()
 	if ended := len(r.errs) > 0 || r.stopped() || ctx.Err() != nil; ended && !e.DryRun {
 		r.rollback(context.WithoutCancel(ctx))
 		r.runGuards(context.WithoutCancel(ctx))
@@ -143,42 +124,10 @@ func (r *run) stopped() bool {
 	}
 }
 
-// barrier is a node on all of its hosts, for units that wait for all of them: a thousand hosts
-// that wait for a thousand hosts would otherwise need a million links.
-type barrier struct {
-	mu   sync.Mutex
-	left int           // units that have not ended
-	done chan struct{} // closed when none is left
-
-	// Valid after done is closed.
-	lost   bool // one failed, or did not start
-	found  bool // one reported findings
-	unsure bool
-}
-
-// pass records that a unit of the node has ended.
-func (b *barrier) pass(u *unit) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.lost = b.lost || !u.ok && !u.found
-	b.found = b.found || !u.ok && u.found
-	b.unsure = b.unsure || u.unsure
-	if b.left--; b.left == 0 {
-		close(b.done)
-	}
-}
-
-func (r *run) unit(n *plan.Node, at string, h *steps.Host) *unit {
-	u := &unit{node: n, meta: n.Step.Meta(), at: at, done: make(chan struct{})}
-	if h != nil {
-		r.place(u, h)
-	}
-	return u
-}
-
 // place makes u run on h.
 func (r *run) place(u *unit, h *steps.Host) {
-	u.host = h.InSet(u.node.Set).ForStep(u.meta).WithReport(func(f steps.Finding) { r.report(u, Event{Outcome: Found, Finding: &f}) }).
+	u.on = h.Name
+	u.host = h.InSet(u.node.Set).ForStep(*u.meta).WithReport(func(f steps.Finding) { r.report(u, Event{Outcome: Found, Finding: &f}) }).
 		WithWaitReport(func(what string) { r.report(u, Event{Outcome: Waiting, Reason: what}) })
 }
 
@@ -188,66 +137,22 @@ func (r *run) lead(ctx context.Context, u *unit) error {
 	if err != nil {
 		return err
 	}
-	if u.host == nil || u.host.Name != m.Name { // undo data is stored in the facade of the host
+	if u.host == nil || u.on != m.Name { // undo data is stored in the facade of the host
 		r.place(u, r.Host(m).WithBoard(r.board))
 	}
 	return nil
 }
 
-// name returns the name of u's host for reports.
-func (u *unit) name() string {
-	if u.host == nil {
-		return u.at
-	}
-	return u.host.Name
-}
-
-// units expands the graph into steps on hosts, with their dependencies.
-func (r *run) units() []*unit {
-	byNode := map[*plan.Node]map[string]*unit{}
-	ends := map[*plan.Node]*barrier{}
-	hosts := map[string]*steps.Host{}
-	var all []*unit
-	for _, n := range r.graph.Nodes { // dependencies point backwards: everything a unit waits for exists
-		byNode[n] = map[string]*unit{}
-		ends[n] = &barrier{left: len(n.Hosts), done: make(chan struct{})}
-		if len(n.Hosts) == 0 { // nothing to wait for
-			close(ends[n].done)
-		}
-		for _, h := range n.Hosts {
-			if hosts[h.Name] == nil && !plan.IsLead(h) {
-				hosts[h.Name] = r.Host(h).WithBoard(r.board)
-			}
-			u := r.unit(n, h.Name, hosts[h.Name])
-			u.end = ends[n]
-			for _, d := range n.Deps {
-				if !d.Lane {
-					u.all = append(u.all, ends[d.On])
-				} else if before := byNode[d.On][h.Name]; before != nil {
-					u.lane = append(u.lane, before)
-				}
-			}
-			byNode[n][h.Name] = u
-			all = append(all, u)
-		}
-	}
-	return all
-}
-
-// walk waits for the dependencies of u, then for a free slot, and runs it. It waits before it
-// takes a slot: otherwise waiting steps could fill all slots.
+// walk waits for a free slot, and runs u, if what it depends on has ended well. It takes a slot
+// only then: otherwise waiting steps could fill all slots.
 func (r *run) walk(ctx context.Context, u *unit) {
-	defer u.end.pass(u)
-	defer close(u.done)
 	for _, d := range u.lane {
-		<-d.done
 		if !d.ok && (!d.found || !u.check()) {
 			return
 		}
 		u.unsure = u.unsure || d.unsure
 	}
 	for _, b := range u.all {
-		<-b.done
 		if b.lost || b.found && !u.check() {
 			return
 		}
@@ -276,11 +181,11 @@ func (r *run) walk(ctx context.Context, u *unit) {
 		return
 	}
 	begin := time.Now()
-	if u.host == nil {
-		if err := r.lead(ctx, u); err != nil {
-			r.end(ctx, u, Event{Outcome: Failed, Duration: time.Since(begin), Err: err})
-			return
-		}
+	if u.from != nil {
+		r.place(u, u.from)
+	} else if err := r.lead(ctx, u); err != nil {
+		r.end(ctx, u, Event{Outcome: Failed, Duration: time.Since(begin), Err: err})
+		return
 	}
 	r.report(u, Event{Outcome: Started})
 	outcome, changes, err := r.try(ctx, u)
@@ -315,6 +220,9 @@ func (r *run) end(ctx context.Context, u *unit, e Event) {
 		}
 	}
 	r.report(u, e)
+	if !u.ran || u.ok && r.Rollback != RollbackTask { // nothing of it is undone through its facade
+		u.host = nil
+	}
 }
 
 func (r *run) result(ctx context.Context) error {

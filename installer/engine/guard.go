@@ -102,9 +102,11 @@ func (r *run) runGuard(ctx context.Context, g *plan.Guard, host string) bool {
 
 // undoUnit returns one undo step. It may also run on the lead.
 func (r *run) undoUnit(ctx context.Context, n *plan.Node, h manifest.Host) (*unit, error) {
+	meta := n.Step.Meta()
+	u := &unit{node: n, meta: &meta, at: h.Name}
 	if plan.IsLead(h) {
-		u := r.unit(n, h.Name, nil)
 		return u, r.lead(ctx, u)
 	}
-	return r.unit(n, h.Name, r.Host(h).WithBoard(r.board)), nil
+	r.place(u, r.Host(h).WithBoard(r.board))
+	return u, nil
 }

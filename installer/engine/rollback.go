@@ -47,7 +47,7 @@ func (r *run) rollback(ctx context.Context) {
 func (r *run) rollbackTasks(ctx context.Context) {
 	failed := map[string][]*unit{}
 	for _, u := range slices.Backward(r.finished) {
-		if u.failed && u.host != nil && !slices.ContainsFunc(failed[u.name()], u.sameTask) {
+		if u.failed && u.on != "" && !slices.ContainsFunc(failed[u.name()], u.sameTask) {
 			failed[u.name()] = append(failed[u.name()], u)
 		}
 	}
