@@ -22,6 +22,13 @@ import (
 // of this time.
 const syncAfter = time.Second
 
+// syncSize is how many bytes may be there before that time: they are kept in memory until they
+// are on disk. A writer waits for a disk that is slower by stallSize.
+const (
+	syncSize  = 2 << 20
+	stallSize = 8 << 20
+)
+
 // Log appends lines to a cluster's log. It is safe for concurrent use. After a failed write it
 // accepts no more lines: nothing may be done that is not logged.
 type Log struct {
@@ -38,6 +45,7 @@ type Log struct {
 	timer   *time.Timer  // set while lines are not on disk
 	onDisk  int64        // bytes that existed at opening, or that were synced since
 	pending bytes.Buffer // bytes written after them
+	started bool         // a sync runs, or is about to
 }
 
 // file is the part of os.File that a log uses. Tests use disks that fail.
@@ -140,22 +148,36 @@ func (l *Log) close(torn [][]byte, open bool) error {
 
 // Add appends a line, and fills in the common fields.
 func (l *Log) Add(x *Line) error {
+	stalled, err := l.add(x)
+	if stalled {
+		_ = l.sync(stallSize) // an error is stored in failed
+	}
+	return err
+}
+
+// add is Add; it reports whether the disk is far behind.
+func (l *Log) add(x *Line) (stalled bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed != nil {
-		return l.failed
+		return false, l.failed
 	}
 	x.N, x.Prev, x.Time = l.head.Lines+1, l.head.SHA256, time.Now().UTC()
 	x.Who, x.Kubexm = l.who, l.version
 	b := encode(x)
 	if err := l.write(append(b, '\n')); err != nil {
-		return err
+		return false, err
 	}
 	l.head = Head{Lines: x.N, SHA256: hashOf(b)}
 	if l.timer == nil {
 		l.timer = time.AfterFunc(syncAfter, func() { _ = l.Sync() }) // a sync error is stored in failed
 	}
-	return nil
+	n := l.pending.Len()
+	if n >= syncSize && !l.started {
+		l.started = true
+		go func() { _ = l.Sync() }() // as above
+	}
+	return n >= stallSize, nil
 }
 
 // write writes bytes to the kernel, and buffers them until they are synced.
@@ -198,22 +220,29 @@ func (l *Log) Head() Head {
 
 // Sync writes all lines to disk. After a failed sync the log accepts no more lines, and the
 // error is permanent.
-func (l *Log) Sync() error {
+func (l *Log) Sync() error { return l.sync(1) }
+
+// sync is Sync if at least so many bytes are not on disk: others may have synced them meanwhile.
+func (l *Log) sync(least int) error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	l.mu.Lock()
+	n, failed := l.pending.Len(), l.failed
+	if failed != nil || n < least {
+		l.started = false
+		l.mu.Unlock()
+		return failed
+	}
 	if l.timer != nil {
 		l.timer.Stop()
 		l.timer = nil
 	}
-	n, failed := l.pending.Len(), l.failed
+	l.started = true
 	l.mu.Unlock()
-	if failed != nil || n == 0 {
-		return failed
-	}
 	err := l.f.Sync() // without mu, so that others can write
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.started = false
 	if err == nil {
 		l.pending.Next(n)
 		l.onDisk += int64(n)

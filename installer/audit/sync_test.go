@@ -5,6 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -104,5 +108,63 @@ func TestAFailedSync(t *testing.T) {
 				t.Errorf("the next run: %v", err)
 			}
 		})
+	}
+}
+
+// slow is a disk that syncs only when it is told to.
+type slow struct {
+	*os.File
+	syncs atomic.Int64
+	open  chan struct{}
+}
+
+func (f *slow) Sync() error {
+	f.syncs.Add(1)
+	<-f.open
+	return nil
+}
+
+// TestASlowDisk: a log that grows faster than its disk takes it waits for the disk, and does
+// not keep all of it in memory; nothing waits for a sync of a few lines.
+func TestASlowDisk(t *testing.T) {
+	l, err := Open(filepath.Join(t.TempDir(), "audit.jsonl"), "demo", "alice@wd1", "v1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	real, ok := l.f.(*os.File)
+	if !ok {
+		t.Fatal("the log is in no file")
+	}
+	disk := &slow{File: real, open: make(chan struct{})}
+	l.f = disk
+	const writers, size = 8, 64 << 10
+	var added, most atomic.Int64
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for range 4 * stallSize / size / writers {
+				if err := l.Add(&Line{Type: TypeRun, Message: strings.Repeat("x", size)}); err != nil {
+					t.Error(err)
+				}
+				l.mu.Lock()
+				most.Store(max(most.Load(), int64(l.pending.Len())))
+				l.mu.Unlock()
+				added.Add(1)
+			}
+		})
+	}
+	for disk.syncs.Load() == 0 || added.Load() < stallSize/size-writers { // the disk takes none of it, and all of this is added
+		runtime.Gosched()
+	}
+	close(disk.open)
+	wg.Wait()
+	if limit := int64(stallSize + (writers+1)*2*size); most.Load() > limit {
+		t.Errorf("%d bytes were in memory, want %d at most", most.Load(), limit)
+	}
+	if n := disk.syncs.Load(); n < 3 || n > 4*stallSize/size/2 {
+		t.Errorf("%d syncs", n)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }
