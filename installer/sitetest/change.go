@@ -18,6 +18,7 @@ import (
 func (s *Site) addHost(h manifest.Host) {
 	i := len(s.Sims)
 	sim := conntest.New(s.T)
+	sim.ShareContents(s.contents)
 	sim.SetHostname(h.Name)
 	sim.SetMachine(func(m *conntest.Machine) {
 		m.Machine = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[h.Arch]

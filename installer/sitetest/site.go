@@ -69,6 +69,7 @@ type Site struct {
 	Warnings []string       // warnings of all runs
 
 	change    func(manifest.Host, *conntest.Machine) // of Options
+	contents  *conntest.Contents                     // that the hosts have in common
 	operation string                                 // id of the run's operation
 }
 
@@ -90,7 +91,7 @@ func Of(t TB, o Options) *Site {
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
-	s := &Site{T: t, Cluster: c, Sims: map[string]*conntest.Sim{}, Workdir: t.TempDir()}
+	s := &Site{T: t, Cluster: c, Sims: map[string]*conntest.Sim{}, Workdir: t.TempDir(), contents: conntest.NewContents()}
 	s.Kube = steptest.NewKube(s.Cluster)
 	s.Kube.Disturbs = true
 	if part.StoreOf(c).Kind == part.External {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/mensylisir/kubexm/steps/connector"
@@ -45,28 +44,12 @@ type Sim struct {
 	// generated are the units that systemd's generators create at each boot: text by name.
 	generated map[string]string
 	boots     int
-	calls     []Call
+	calls     calls
+	contents  *Contents
 	handlers  []handler
 	fault     Fault
 	closed    bool
 	disk      disk
-}
-
-// Call is one command that a Sim received.
-type Call struct {
-	Verb string
-	Argv []string // for VerbExec
-	Args []string // the result of connector.Cmd.Args
-	Sudo bool
-	Exit int
-	Err  error
-}
-
-func (c Call) String() string {
-	if c.Verb == connector.VerbExec {
-		return connector.Quote(c.Argv)
-	}
-	return strings.TrimSpace(c.Verb + " " + connector.Quote(c.Args))
 }
 
 // Fault describes how a connection breaks.
@@ -94,7 +77,7 @@ func New(t TB) *Sim {
 	s := &Sim{
 		t: t, machine: DefaultMachine(),
 		files: newTree(), units: map[string]*unit{}, modules: map[string]string{}, packages: map[string]pack{}, generated: map[string]string{},
-		jobs: map[string]*job{}, polls: jobPolls, hostname: "node1", boots: 1,
+		jobs: map[string]*job{}, polls: jobPolls, hostname: "node1", boots: 1, contents: NewContents(),
 	}
 	s.initFiles()
 	s.initKernel()
@@ -117,7 +100,7 @@ func (s *Sim) Exec(ctx context.Context, c connector.Cmd) (connector.Result, erro
 	var stdin []byte
 	if c.Stdin != nil {
 		var err error
-		if stdin, err = io.ReadAll(c.Stdin); err != nil {
+		if stdin, err = s.sharedContents().read(c.Stdin); err != nil {
 			return connector.Result{}, fmt.Errorf("read the input: %w", err)
 		}
 	}
@@ -180,14 +163,14 @@ func broken(c connector.Cmd) error {
 func (s *Sim) note(c connector.Cmd, exit int, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls = append(s.calls, Call{Verb: c.Verb, Argv: slices.Clone(c.Argv), Args: slices.Clone(c.Args()), Sudo: c.Sudo, Exit: exit, Err: err})
+	s.calls.add(c, exit, err)
 	return err
 }
 
 // answer finds the implementation of a command and calls it.
 func (s *Sim) answer(c connector.Cmd, stdin []byte) (connector.Result, error) {
 	s.mu.Lock()
-	handlers := slices.Clone(s.handlers)
+	handlers := s.handlers // others may be added, but these stay
 	s.mu.Unlock()
 	for _, h := range slices.Backward(handlers) { // the newest first
 		if h.match(c) {
@@ -267,14 +250,14 @@ func (s *Sim) Mend() { s.Break(Fault{}) }
 func (s *Sim) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.calls)
+	return s.calls.list()
 }
 
 // ForgetCalls clears the list that Calls returns.
 func (s *Sim) ForgetCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls = nil
+	s.calls = calls{}
 }
 
 func exits(code int, stderr string, args ...any) (connector.Result, bool) {

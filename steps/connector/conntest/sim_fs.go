@@ -53,7 +53,7 @@ func (s *Sim) AddFile(p, data string, mode fs.FileMode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addDir(path.Dir(p), 0o755)
-	s.files.put(p, &File{Mode: mode, Data: []byte(data)})
+	s.files.put(p, &File{Mode: mode, Data: s.contents.ofText(data)})
 	s.scribbled(p)
 }
 

@@ -165,7 +165,7 @@ func (s *Sim) start(name string) {
 		return
 	}
 	u.failed, u.ran = false, u.loaded
-	u.active, u.pid = true, 1000+len(s.calls)
+	u.active, u.pid = true, 1000+len(s.calls.noted)
 	for _, what := range setting(u.loaded, "What") { // of a swap unit
 		s.swapOn(what, "")
 	}
