@@ -55,6 +55,11 @@ func (s Store) lock() *flock.Flock {
 
 // Authority returns the CA of that name, and creates it if it does not exist.
 func (s Store) Authority(name, commonName string, now time.Time) (p Pair, err error) {
+	// A CA is never replaced, and complete when its certificate exists. A thousand hosts that ask for it
+	// at once need not wait for each other.
+	if p, err = s.load(name); !errors.Is(err, fs.ErrNotExist) {
+		return p, err
+	}
 	err = s.Locked(func() error {
 		p, err = s.authority(name, commonName, now)
 		return err
@@ -180,14 +185,18 @@ func (s Store) replace(name string, p Pair) error {
 	return err
 }
 
+// CertificatePEM returns p's certificate in PEM format.
+func (p Pair) CertificatePEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate.Raw})
+}
+
 // Encode returns p in PEM format: the certificate, and the key as PKCS #8.
 func (p Pair) Encode() (cert, key []byte, err error) {
 	der, err := x509.MarshalPKCS8PrivateKey(p.Key)
 	if err != nil {
 		return nil, nil, err
 	}
-	cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate.Raw})
-	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+	return p.CertificatePEM(), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
 // Decode parses the result of Encode. It is an error if the key does not belong to the

@@ -1,6 +1,7 @@
 package registryd
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -53,12 +54,15 @@ func (a Access) CA(now time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cert, _, err := ca.Encode()
-	return cert, err
+	return ca.CertificatePEM(), nil
 }
 
 // Password returns a user's password, which it generates if there is none.
 func (a Access) Password(user string) (password string, err error) {
+	// Passwords are written atomically, so that one that exists can be read without the lock.
+	if b, err := os.ReadFile(a.passwordPath(user)); err == nil && len(bytes.TrimSpace(b)) > 0 {
+		return string(bytes.TrimSpace(b)), nil
+	}
 	err = a.store().Locked(func() error {
 		password, err = a.password(user)
 		return err

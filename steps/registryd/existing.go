@@ -33,8 +33,8 @@ func pulling(c *manifest.Cluster) manifest.RegistryAuth {
 }
 
 // existing returns an existing registry as a target that is connected to with the given dial
-// function.
-func existing(c *manifest.Cluster, a manifest.RegistryAuth, h *steps.Host, to dial) (registry.Target, error) {
+// function, and a write buffer for each connection: 0 is the default.
+func existing(c *manifest.Cluster, a manifest.RegistryAuth, h *steps.Host, to dial, buffer int) (registry.Target, error) {
 	certs, err := registry.ReadCerts(a.CertsPath)
 	if err != nil {
 		return registry.Target{}, err
@@ -48,7 +48,7 @@ func existing(c *manifest.Cluster, a manifest.RegistryAuth, h *steps.Host, to di
 		return registry.Target{}, err
 	}
 	t := h.Timeouts.Transport(to)
-	t.TLSClientConfig, t.MaxIdleConnsPerHost, t.WriteBufferSize = conf, parallel, 256<<10
+	t.TLSClientConfig, t.MaxIdleConnsPerHost, t.WriteBufferSize = conf, parallel, buffer
 	return registry.Target{
 		Mapper: MapperOf(c), PlainHTTP: a.PlainHTTP, Username: a.Username, Password: password,
 		Client: &http.Client{Transport: t},
@@ -83,7 +83,7 @@ func CheckPush(c *manifest.Cluster) steps.Step {
 				What:   fmt.Sprintf("the workdir host cannot reach %s (%v): images are sent through the SSH connection to %s", address, why, h.Name),
 				Advice: "no action needed; a route or DNS name for it on the workdir host makes the transfer faster"})
 		})
-		t, err := existing(c, pushing(c), h, w.dial)
+		t, err := existing(c, pushing(c), h, w.dial, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func CheckPush(c *manifest.Cluster) steps.Step {
 // nodesPush warns if the login of the nodes may push: then root on any node can replace the
 // images of all.
 func nodesPush(ctx context.Context, c *manifest.Cluster, h *steps.Host, w *route, repository string) (steps.Findings, error) {
-	t, err := existing(c, pulling(c), h, w.dial)
+	t, err := existing(c, pulling(c), h, w.dial, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,10 @@ const parallel = 4
 // parallelRequests is how many existence checks are sent in parallel.
 const parallelRequests = 8
 
+// pushBuffer is the write buffer of a connection that sends blobs. Nodes only ask, a thousand of them
+// at once: they use the default of net/http.
+const pushBuffer = 256 << 10
+
 // Seed pushes every image of the bundle to the registry, without unpacking anything. Blobs
 // that the registry already has are not sent. An existing registry may refuse an index that
 // lists platforms which the bundle lacks. It then gets an index without them, whose digest is
@@ -166,7 +170,7 @@ func target(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
 		w := routeFrom(c, h, func(address string, why error) {
 			h.Log.Info("the workdir host cannot reach the registry: connecting through the host", "address", address, "err", why)
 		})
-		return existing(c, pushing(c), h, w.dial)
+		return existing(c, pushing(c), h, w.dial, pushBuffer)
 	}
 	return through(c, h, PushUser, pushAddress(c))
 }

@@ -95,7 +95,7 @@ func fromNode(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
 		return f.Dial(ctx, network, named(names, address))
 	}
 	if UsesExisting(c) {
-		return existing(c, pulling(c), h, to)
+		return existing(c, pulling(c), h, to, 0)
 	}
 	return ours(c, h, PullUser, to)
 }
@@ -105,7 +105,10 @@ func fromNode(c *manifest.Cluster, h *steps.Host) (registry.Target, error) {
 func ours(c *manifest.Cluster, h *steps.Host, user string, to dial) (registry.Target, error) {
 	a := AccessOf(h)
 	base := h.Timeouts.Transport(to)
-	base.MaxIdleConnsPerHost, base.WriteBufferSize = parallel, 256<<10
+	base.MaxIdleConnsPerHost = parallel
+	if user == PushUser {
+		base.WriteBufferSize = pushBuffer
+	}
 	client, err := a.client(base, time.Now())
 	if err != nil {
 		return registry.Target{}, err
