@@ -53,17 +53,22 @@ func (e Edit) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error) 
 	}
 	var lines []reworded
 	var b strings.Builder
+	kept := 0 // bytes of have that are in b
+	at := 0
 	for text := range strings.Lines(have) {
 		line := strings.TrimSuffix(text, "\n")
 		if is := e.Line(line); is != line {
 			lines = append(lines, reworded{line, is})
-			text = is + text[len(line):]
+			b.WriteString(have[kept:at])
+			b.WriteString(is)
+			kept = at + len(line)
 		}
-		b.WriteString(text)
+		at += len(text)
 	}
-	if len(lines) == 0 {
+	if len(lines) == 0 { // a file of a thousand lines, and mostly none to change, was not copied
 		return nil, nil
 	}
+	b.WriteString(have[kept:])
 	want := b.String()
 	var before Record
 	var begun, recorded, wrote bool // how far Apply got
