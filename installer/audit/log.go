@@ -46,6 +46,7 @@ type Log struct {
 	onDisk  int64        // bytes that existed at opening, or that were synced since
 	pending bytes.Buffer // bytes written after them
 	started bool         // a sync runs, or is about to
+	line    bytes.Buffer // the line that is being added
 }
 
 // file is the part of os.File that a log uses. Tests use disks that fail.
@@ -164,11 +165,11 @@ func (l *Log) add(x *Line) (stalled bool, err error) {
 	}
 	x.N, x.Prev, x.Time = l.head.Lines+1, l.head.SHA256, time.Now().UTC()
 	x.Who, x.Kubexm = l.who, l.version
-	b := encode(x)
-	if err := l.write(append(b, '\n')); err != nil {
+	b := l.encode(x)
+	if err := l.write(b); err != nil {
 		return false, err
 	}
-	l.head = Head{Lines: x.N, SHA256: hashOf(b)}
+	l.head = Head{Lines: x.N, SHA256: hashOf(bytes.TrimSuffix(b, []byte("\n")))}
 	if l.timer == nil {
 		l.timer = time.AfterFunc(syncAfter, func() { _ = l.Sync() }) // a sync error is stored in failed
 	}
@@ -201,14 +202,14 @@ func (l *Log) scriptHash(script string) string {
 	return hash
 }
 
-// encode returns a line as stored in the log. Invalid UTF-8 is replaced by replacement
-// characters, as always in JSON.
-func encode(x *Line) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+// encode returns a line as stored in the log, until the next call. Invalid UTF-8 is replaced by
+// replacement characters, as always in JSON.
+func (l *Log) encode(x *Line) []byte {
+	l.line.Reset()
+	e := json.NewEncoder(&l.line)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(x) // numbers and strings always encode
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return l.line.Bytes()
 }
 
 // Head returns the current number of lines, and the hash of the last.
