@@ -43,10 +43,7 @@ func (k *Kube) aim(s *conntest.Sim) string {
 		return k.master
 	}
 	domain := k.cluster.Spec.ControlPlaneEndpoint.Domain
-	for line := range strings.Lines(s.Read("/etc/hosts")) {
-		if !strings.Contains(line, domain) { // of a thousand lines, one has it
-			continue
-		}
+	for _, line := range s.Grep("/etc/hosts", domain) { // of a thousand lines, one has it
 		words := strings.Fields(line)
 		if len(words) < 2 || !slices.Contains(words[1:], domain) {
 			continue

@@ -102,6 +102,23 @@ func (s *Sim) Read(p string) string {
 	return ""
 }
 
+// Grep returns the lines of a file that contain text. It follows links.
+func (s *Sim) Grep(p, text string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.files.at[s.resolve(p, true)]
+	if !ok {
+		return nil
+	}
+	var out []string
+	for line := range bytes.Lines(f.Data) {
+		if bytes.Contains(line, []byte(text)) {
+			out = append(out, string(line))
+		}
+	}
+	return out
+}
+
 func link(target string) *File { return &File{Mode: fs.ModeSymlink | 0o777, Target: target} }
 
 // resolve gives the path without links in it; last says whether a link in the
@@ -118,6 +135,9 @@ func (s *Sim) resolve(p string, last bool) string {
 }
 
 func (s *Sim) resolveOnce(p string, last bool) (string, bool) {
+	if !s.linked(p, last) {
+		return p, true
+	}
 	at := "/"
 	parts := strings.Split(strings.Trim(path.Clean(p), "/"), "/")
 	for i, part := range parts {
@@ -133,6 +153,23 @@ func (s *Sim) resolveOnce(p string, last bool) (string, bool) {
 		at = next
 	}
 	return at, true
+}
+
+// linked reports whether p or a part of it is a link, or may be one because p is not clean; last as in
+// resolve. Hardly a path has links, and hosts look at hundreds of thousands of paths.
+func (s *Sim) linked(p string, last bool) bool {
+	if p == "" || p[0] != '/' || path.Clean(p) != p {
+		return true
+	}
+	for i := 1; i <= len(p); i++ {
+		if i < len(p) && p[i] != '/' || i == len(p) && !last {
+			continue
+		}
+		if f, ok := s.files.at[p[:i]]; ok && f.Mode&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // dirOf gives the place of a new file, or what a shell would complain about.

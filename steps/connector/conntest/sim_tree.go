@@ -97,8 +97,9 @@ func (s *Sim) mkdir(p, mode, owner string) (connector.Result, bool) {
 }
 
 func (s *Sim) purge(p string) {
+	below := p + "/"
 	for name := range s.files.at {
-		if name == p || strings.HasPrefix(name, p+"/") {
+		if name == p || strings.HasPrefix(name, below) {
 			s.files.drop(name)
 		}
 	}
