@@ -180,6 +180,12 @@ func (r *run) walk(ctx context.Context, u *unit) {
 	if r.stopped() || ctx.Err() != nil || (r.found.Load() && !u.check()) {
 		return
 	}
+	r.perform(ctx, u)
+}
+
+// perform runs u, which has its slots. It is apart from walk, because thousands of units may wait there for
+// a slot, with a stack of the size that walk needs.
+func (r *run) perform(ctx context.Context, u *unit) {
 	begin := time.Now()
 	if u.from != nil {
 		r.place(u, u.from)
