@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -351,9 +350,7 @@ func (s *Sim) record(f *File, name string) []byte {
 
 // children gives the names directly in a folder, sorted.
 func (s *Sim) children(dir string) []string {
-	names := slices.Collect(maps.Keys(s.files.in[dir]))
-	slices.Sort(names)
-	return names
+	return slices.Clone(s.files.in[dir])
 }
 
 func digest(b []byte) string {

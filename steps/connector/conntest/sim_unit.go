@@ -116,7 +116,7 @@ func (s *Sim) wants(name string) []string {
 
 func (s *Sim) enabled(name string) bool {
 	for dir, names := range s.files.in {
-		if names[name] && strings.HasSuffix(dir, ".wants") && s.files.at[dir+"/"+name].Mode&fs.ModeSymlink != 0 {
+		if _, ok := slices.BinarySearch(names, name); ok && strings.HasSuffix(dir, ".wants") && s.files.at[dir+"/"+name].Mode&fs.ModeSymlink != 0 {
 			return true
 		}
 	}
