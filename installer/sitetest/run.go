@@ -64,11 +64,11 @@ func (s *Site) Reached(names ...string) state.Of {
 // reach connects to every host of a cluster and reads its facts, except for those in lost.
 func (s *Site) reach(c *manifest.Cluster, lost ...string) (hosts, error) {
 	out := hosts{}
+	red := connector.NewRedactor(append([]string{"secret"}, s.Secrets...)...)
 	for _, h := range c.Spec.Hosts {
 		if slices.Contains(s.Skip, h.Name) || slices.Contains(lost, h.Name) {
 			continue
 		}
-		red := connector.NewRedactor(append([]string{"secret"}, s.Secrets...)...)
 		log := cmp.Or(s.Debug, slog.New(slog.DiscardHandler))
 		var conn connector.Conn = &wire{Sim: s.Sims[h.Name], site: s, host: h.Name}
 		if s.Log != nil {
