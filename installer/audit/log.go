@@ -25,8 +25,8 @@ const syncAfter = time.Second
 // syncSize is how many bytes may be there before that time: they are kept in memory until they
 // are on disk. A writer waits for a disk that is slower by stallSize.
 const (
-	syncSize  = 2 << 20
-	stallSize = 8 << 20
+	syncSize  = 1 << 20
+	stallSize = 4 << 20
 )
 
 // Log appends lines to a cluster's log. It is safe for concurrent use. After a failed write it
