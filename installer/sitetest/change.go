@@ -74,9 +74,9 @@ func (s *Site) components() map[string]string {
 	return out
 }
 
-// applied returns what the cluster records about a run.
-func (s *Site) applied() steps.Applied {
-	config, err := s.Cluster.Public()
+// applied returns what the cluster records about a run; public returns its config without secrets.
+func (s *Site) applied(public func() ([]byte, error)) steps.Applied {
+	config, err := public()
 	if err != nil {
 		s.T.Errorf("the config without its secrets: %v", err)
 	}

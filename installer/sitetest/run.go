@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mensylisir/kubexm/installer"
@@ -64,6 +65,8 @@ func (s *Site) Reached(names ...string) state.Of {
 // reach connects to every host of a cluster and reads its facts, except for those in lost.
 func (s *Site) reach(c *manifest.Cluster, lost ...string) (hosts, error) {
 	out := hosts{}
+	config := sync.OnceValues(s.Cluster.Public) // all hosts of a run record the same
+	applied := func() steps.Applied { return s.applied(config) }
 	red := connector.NewRedactor(append([]string{"secret"}, s.Secrets...)...)
 	for _, h := range c.Spec.Hosts {
 		if slices.Contains(s.Skip, h.Name) || slices.Contains(lost, h.Name) {
@@ -80,7 +83,7 @@ func (s *Site) reach(c *manifest.Cluster, lost ...string) (hosts, error) {
 			return nil, err
 		}
 		out[h.Name] = &steps.Host{Host: h, Runner: r, Platform: plan.PlatformOf(h), Cluster: c, Facts: facts,
-			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.ExternalRegistry.direct, Applied: s.applied, Away: s.Skip}
+			Workdir: s.Workdir, Log: log, Artifacts: s.Bundle, Direct: s.ExternalRegistry.direct, Applied: applied, Away: s.Skip}
 	}
 	return out, nil
 }
