@@ -24,15 +24,18 @@ func lineDiff(before, after string) string {
 	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	var out []string
-	for _, l := range a {
-		out = append(out, "  - "+l)
-	}
-	for _, l := range b {
-		out = append(out, "  + "+l)
-	}
-	if len(out) > maxDiff {
-		out = append(out[:maxDiff], fmt.Sprintf("  … and %d lines more", len(out)-maxDiff))
+	out := marked(nil, "  - ", a)
+	out = marked(out, "  + ", b)
+	if n := len(a) + len(b); n > maxDiff {
+		out = append(out, fmt.Sprintf("  … and %d lines more", n-maxDiff))
 	}
 	return strings.Join(out, "\n")
+}
+
+// marked appends lines with a mark to out, as far as it takes them.
+func marked(out []string, mark string, lines []string) []string {
+	for _, l := range lines[:min(len(lines), maxDiff-len(out))] {
+		out = append(out, mark+l)
+	}
+	return out
 }
