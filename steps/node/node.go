@@ -222,6 +222,14 @@ func RemoveNames(c *manifest.Cluster) steps.Step {
 // own API server runs, and for a worker with its own load balancer. away lists hosts that cannot be reached.
 func Hosts(c *manifest.Cluster, self string, joined bool, away ...string) []byte {
 	var b bytes.Buffer // each host of a thousand has a line of every one
+	size := 256        // for the other lines
+	for i := range c.Spec.Hosts {
+		h := &c.Spec.Hosts[i]
+		for _, a := range h.InternalAddress {
+			size += len(a) + 2*len(h.Name) + len(c.Spec.Kubernetes.ClusterName) + len("  .\n")
+		}
+	}
+	b.Grow(size)
 	line := func(address string, names ...string) {
 		if address == "" || len(names) == 0 {
 			return
@@ -233,7 +241,6 @@ func Hosts(c *manifest.Cluster, self string, joined bool, away ...string) []byte
 		}
 		b.WriteByte('\n')
 	}
-	b.Grow(len(c.Spec.Hosts) * 64)
 	for i := range c.Spec.Hosts {
 		h := &c.Spec.Hosts[i]
 		for _, a := range h.InternalAddress {

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,10 +48,11 @@ func (b Block) Want(ctx context.Context, h *steps.Host, _ bool) (*Change, error)
 	if err != nil {
 		return nil, b.advise(h, err)
 	}
-	want := parts.with(body, b.Top)
-	if want == have {
+	body = bytes.TrimRight(body, "\n")
+	if parts.has(have, body, b.Top) { // without a copy: /etc/hosts of a thousand hosts has a thousand lines
 		return nil, nil
 	}
+	want := parts.with(body, b.Top)
 	e := Record{Existed: existed}
 	if !parts.found && !b.Top && have != "" && !strings.HasSuffix(have, "\n") {
 		e.Value = noFinalNewline
@@ -137,24 +139,23 @@ type parts struct {
 // split finds the block in a text. A begin marker without an end marker is an error,
 // because the owner of the lines that follow it is unknown. So is a second block.
 func split(text string) (parts, error) {
-	var p parts
+	p := parts{before: text}
 	inside := false
+	at := 0
 	for line := range strings.Lines(text) {
 		switch mark := strings.TrimSpace(line); {
 		case mark == blockBegin && (inside || p.found):
 			return p, errors.New("more than one managed block")
 		case mark == blockBegin:
 			inside, p.found = true, true
+			p.before = text[:at]
 		case mark == blockEnd && !inside:
 			return p, errors.New("the end marker of a managed block has no begin marker")
 		case mark == blockEnd:
 			inside = false
-		case inside:
-		case p.found:
-			p.after += line
-		default:
-			p.before += line
+			p.after = text[at+len(line):]
 		}
+		at += len(line)
 	}
 	if inside {
 		return p, errors.New("the managed block has no end marker")
@@ -162,14 +163,28 @@ func split(text string) (parts, error) {
 	return p, nil
 }
 
-// with returns the text with body between the markers.
-func (p parts) with(body []byte, top bool) string {
-	s := p.before
+// around returns the text before and after the lines of the block.
+func (p parts) around(top bool) (before, after string) {
+	before, after = p.before, p.after
 	if top {
-		p.after, s = p.before+p.after, ""
+		before, after = "", p.before+p.after
 	}
-	if s != "" && !strings.HasSuffix(s, "\n") {
-		s += "\n"
+	if before != "" && !strings.HasSuffix(before, "\n") {
+		before += "\n"
 	}
-	return s + blockBegin + "\n" + strings.TrimRight(string(body), "\n") + "\n" + blockEnd + "\n" + p.after
+	return before + blockBegin + "\n", "\n" + blockEnd + "\n" + after
+}
+
+// with returns the text with body between the markers. The body has no newline at its end.
+func (p parts) with(body []byte, top bool) string {
+	before, after := p.around(top)
+	return before + string(body) + after
+}
+
+// has reports whether text is what with returns.
+func (p parts) has(text string, body []byte, top bool) bool {
+	before, after := p.around(top)
+	text, begins := strings.CutPrefix(text, before)
+	text, ends := strings.CutSuffix(text, after)
+	return begins && ends && text == string(body)
 }
