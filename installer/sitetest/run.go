@@ -233,6 +233,11 @@ func (s *Site) walk(all hosts, g *plan.Graph, begin func(context.Context) error)
 	if s.Passed != nil {
 		passed = engine.Resumable(g, s.Passed)
 	}
+	events := 0
+	for _, n := range g.Nodes {
+		events += 2 * len(n.Hosts) // most have two: they start and end
+	}
+	s.Events = slices.Grow(s.Events, events)
 	e := &engine.Engine{Commands: atOnce, Passed: passed, Uploads: max(1, atOnce/2), Host: all.of, Lead: installer.NewLeadSelector(g.Leads, all.of).Lead, Begin: begin, Rollback: s.Rollback,
 		Report: func(e engine.Event) {
 			if e.Finding != nil {
