@@ -17,7 +17,7 @@ import (
 // File is a file, folder or link on a Sim. Its type is in Mode.
 type File struct {
 	Mode     fs.FileMode
-	Data     []byte
+	Data     []byte // replaced, and never changed in place: other hosts may share it
 	Target   string // of a link
 	UID, GID int
 }
