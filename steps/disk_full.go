@@ -96,9 +96,7 @@ func ExplainDiskFull(ctx context.Context, h *Host, err error) error {
 	written := ""
 	if cmd != nil && strings.HasPrefix(cmd.Verb, "fs.") && len(cmd.Argv) > 0 {
 		written = cmd.Argv[0]
-		if (cmd.Verb == connector.VerbPut || cmd.Verb == connector.VerbWrite) && len(cmd.Argv) > 1 {
-			full.File, _ = strconv.ParseInt(cmd.Argv[1], 10, 64) // 0 if it is not a number
-		}
+		full.File = sizeOf(cmd)
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskQueryTimeout)
 	defer cancel()
@@ -112,6 +110,26 @@ func ExplainDiskFull(ctx context.Context, h *Host, err error) error {
 	}
 	full.Disk = fullDisk(facts, writtenTo(text))
 	return full
+}
+
+// sizeOf returns how many bytes a command writes into files, or 0 if it is not known.
+func sizeOf(cmd *runner.CmdError) (size int64) {
+	first, every := 1, len(cmd.Argv) // PATH SIZE MODE OWNER
+	switch cmd.Verb {
+	case connector.VerbWrite:
+	case connector.VerbPut: // DIR MODE OWNER, then NAME SIZE SHA256 of each file
+		first, every = 4, 3
+	default:
+		return 0
+	}
+	for i := first; i < len(cmd.Argv); i += every {
+		n, err := strconv.ParseInt(cmd.Argv[i], 10, 64)
+		if err != nil {
+			return 0
+		}
+		size += n
+	}
+	return size
 }
 
 // writtenTo returns the last path that text contains before the ENOSPC message, or ""

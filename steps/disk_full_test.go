@@ -29,7 +29,7 @@ func TestExplainDiskFull(t *testing.T) {
 		says, try string // "": it stays as it was
 	}{
 		"a file that is sent": {
-			err:     fmt.Errorf("upload: %w", &runner.CmdError{Verb: connector.VerbPut, Argv: []string{"/var/lib/containerd/x", "41943040"}, Exit: 1, Stderr: "cat: write error: No space left on device\n"}),
+			err:     fmt.Errorf("upload: %w", &runner.CmdError{Verb: connector.VerbPut, Argv: []string{"/var/lib/containerd", "755", "", "x", "41943030", "1", "y", "10", "2"}, Exit: 1, Stderr: "dd: error writing '.x.kubexm-new': No space left on device\n"}),
 			machine: mounts,
 			says:    "No space left on device: /var/lib/containerd of node1 has 3 MiB free of 6 MiB, the file needs 40 MiB, the step uploads 1 KiB from the bundle in total",
 			try:     "free space on /var/lib/containerd of node1",
@@ -97,7 +97,7 @@ func TestExplainDiskFullWithoutTheHost(t *testing.T) {
 	sim := kase.Sim(t)
 	h := kase.NewHost(t, sim, step).ForStep(step.Meta())
 	sim.Break(conntest.Fault{At: 1, Stay: true})
-	err := steps.ExplainDiskFull(t.Context(), h, &runner.CmdError{Verb: connector.VerbPut, Argv: []string{"/x", "2097152"}, Exit: 1, Stderr: "No space left on device"})
+	err := steps.ExplainDiskFull(t.Context(), h, &runner.CmdError{Verb: connector.VerbPut, Argv: []string{"/", "755", "", "x", "2097152", "1"}, Exit: 1, Stderr: "No space left on device"})
 	if err == nil || !strings.Contains(err.Error(), "the file needs 2 MiB") || !strings.Contains(strings.Join(steps.Advice(err), ""), "df -h") {
 		t.Errorf("%v: %q", err, steps.Advice(err))
 	}

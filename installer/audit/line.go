@@ -54,8 +54,8 @@ type Line struct {
 type Content struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
-	// FromBundle reports that SHA256 is taken from the bundle: the host hashes the bytes
-	// before they are moved to their place, in the command that follows (fs.seal).
+	// FromBundle reports that the bytes are those of files of the bundle: the host compares each
+	// file with the digest among the command's arguments before it moves it to its place.
 	FromBundle bool `json:"said,omitempty"`
 	// Secret reports that the content includes a secret; then no hash is stored, because the
 	// secret could be guessed from it.

@@ -13,8 +13,7 @@ import (
 type intake struct {
 	from   io.Reader
 	bytes  int64
-	given  string         // the hash, if the caller knows it
-	raw    hash.Hash      // nil if no hash has to be computed
+	raw    hash.Hash      // nil if the host compares the input with digests of the bundle
 	masked hash.Hash      // hash of the same input with its secrets masked
 	mask   io.WriteCloser // writes to masked
 }
@@ -24,8 +23,8 @@ func newIntake(c *connector.Cmd, red *connector.Redactor) *intake {
 	if c.Stdin == nil || c.Verb == connector.VerbLease { // a lease's input is only heartbeats
 		return nil
 	}
-	i := &intake{from: c.Stdin, given: c.SHA256}
-	if i.given == "" {
+	i := &intake{from: c.Stdin}
+	if !c.Verified {
 		i.raw, i.masked = sha256.New(), sha256.New()
 		i.mask = red.Writer(i.masked)
 	}
@@ -49,7 +48,7 @@ func (i *intake) content() *Content {
 	if i == nil {
 		return nil
 	}
-	c := &Content{Bytes: i.bytes, SHA256: i.given, FromBundle: i.given != ""}
+	c := &Content{Bytes: i.bytes, FromBundle: i.raw == nil}
 	if i.raw == nil {
 		return c
 	}

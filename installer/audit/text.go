@@ -40,9 +40,12 @@ func (x *Line) String() string {
 		more = append(more, "sudo")
 	}
 	if c := x.Stdin; c != nil && c.Bytes > 0 {
-		sum := "contains a secret"
-		if !c.Secret {
-			sum = "sha256:" + c.SHA256
+		sum := "sha256:" + c.SHA256
+		switch {
+		case c.Secret:
+			sum = "contains a secret"
+		case c.SHA256 == "":
+			sum = "compared by the host"
 		}
 		more = append(more, fmt.Sprintf("stdin %d bytes %s", c.Bytes, sum))
 	}

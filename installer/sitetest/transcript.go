@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -98,8 +99,19 @@ func (t *Transcript) heard(_, node string, c connector.Cmd, stdin []byte) {
 		argv = c.Args()
 	}
 	switch c.Verb { // without sizes and digests: the content is included
-	case connector.VerbWrite, connector.VerbPut, connector.VerbSeal:
+	case connector.VerbWrite:
 		argv = append([]string{argv[0]}, argv[2:]...)
+	case connector.VerbPut: // which files one command transfers is no effect
+		dir, mode, owner := argv[0], argv[1], argv[2]
+		for f := range slices.Chunk(argv[3:], 3) {
+			size, err := strconv.Atoi(f[1])
+			if err != nil || size > len(stdin) {
+				size = len(stdin)
+			}
+			t.content(t.mask.text(strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", stepOf(node), c.Verb, path.Join(dir, f[0]), mode, owner)), c.Secrets), stdin[:size], c.Secrets)
+			stdin = stdin[size:]
+		}
+		return
 	}
 	if c.Verb == connector.VerbRemove { // how many files one command removes is no effect
 		for _, file := range argv {
@@ -108,7 +120,11 @@ func (t *Transcript) heard(_, node string, c connector.Cmd, stdin []byte) {
 		return
 	}
 	of := strings.TrimSpace(fmt.Sprintf("%s %s %s", stepOf(node), c.Verb, strings.Join(argv, " ")))
-	text := t.mask.text(of, c.Secrets)
+	t.content(t.mask.text(of, c.Secrets), stdin, c.Secrets)
+}
+
+// content adds a command with its input.
+func (t *Transcript) content(text string, stdin []byte, secrets []string) {
 	t.add(text)
 	head, _, _ := strings.Cut(text, "\n")
 	switch {
@@ -119,7 +135,7 @@ func (t *Transcript) heard(_, node string, c connector.Cmd, stdin []byte) {
 		t.add(head + " < <config>")
 		return
 	}
-	for line := range strings.Lines(t.mask.text(string(stdin), c.Secrets)) {
+	for line := range strings.Lines(t.mask.text(string(stdin), secrets)) {
 		t.add(head + " < " + strings.TrimRight(line, "\n"))
 	}
 }

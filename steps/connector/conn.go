@@ -24,9 +24,9 @@ type Cmd struct {
 	// Stdin is the input of the command; nil means empty. It is read at most once. It is
 	// not read after Exec has returned, except by a Read that Exec cannot interrupt.
 	Stdin io.Reader
-	// SHA256 is the expected digest of Stdin in hexadecimal, if the host verifies it. An
-	// audit log can use it instead of hashing Stdin. Transports ignore it.
-	SHA256 string
+	// Verified means that the host compares Stdin with digests among the arguments. An audit
+	// log need not hash it then. Transports ignore it.
+	Verified bool
 	// Stdout and Stderr receive the unredacted output while the command runs, each from
 	// one goroutine. Nil means no receiver. An error of a writer ends the command, and
 	// Exec returns it.

@@ -8,8 +8,7 @@ const (
 
 	VerbRead     = "fs.read"     // PATH -> content; exit 44: no such file
 	VerbWrite    = "fs.write"    // PATH SIZE MODE OWNER, content on stdin
-	VerbPut      = "fs.put"      // PATH SIZE, content on stdin -> a file beside PATH
-	VerbSeal     = "fs.seal"     // PATH SHA256 MODE OWNER: renames the file of fs.put to PATH -> SIZE:MORE, or nothing
+	VerbPut      = "fs.put"      // DIR MODE OWNER, then NAME SIZE SHA256 of each file, contents on stdin -> SIZE:MORE and NAME of each, ended by NUL, or nothing; exit 46: the names with other digests
 	VerbDigest   = "fs.digest"   // PATH -> "SHA256\n"; exit 44
 	VerbStat     = "fs.stat"     // PATH -> one record; exit 44
 	VerbList     = "fs.list"     // PATH -> records; exit 44

@@ -103,7 +103,7 @@ const joinFile = "/run/kubexm/kubeadm-join.yaml"
 func JoinWorker(c *manifest.Cluster) steps.Step {
 	return &op.Do{
 		M:    steps.Meta{Name: "kubeadm.join-worker", Final: true, Reads: []steps.AnyKey{JoinToken}, Needs: images("kube-proxy", "pause"), Timeout: 10 * time.Minute},
-		Done: joined,
+		Done: workerExists,
 		Act: func(ctx context.Context, h *steps.Host) error {
 			if done, err := startKubelet(ctx, h); done || err != nil {
 				return err
@@ -163,6 +163,16 @@ func joined(ctx context.Context, h *steps.Host) (bool, error) {
 	}
 	u, err := h.Unit(ctx, "kubelet.service")
 	return u.IsActive(), err
+}
+
+// workerExists reports whether a worker has joined and nothing of kubeadm is left: a connection
+// that broke when kubeadm had ended leaves its job.
+func workerExists(ctx context.Context, h *steps.Host) (bool, error) {
+	if ok, err := joined(ctx, h); err != nil || !ok {
+		return false, err
+	}
+	s, err := h.Job(ctx, joinJob, 0)
+	return err == nil && !s.Exists, err
 }
 
 // startKubelet starts the kubelet of a worker that has joined, and reports whether it runs

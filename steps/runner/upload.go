@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ type Upload struct {
 	SHA256 string // 64 hexadecimal digits
 	Attr   Attr   // Mode 0 means 0755
 	// Open returns the content from its start. It is not called for a file that the host
-	// already has. Two may be open at a time. If the result is a Checker, its check is
+	// already has. Of a call to Uploads two may be open at a time. If the result is a Checker, its check is
 	// disabled, because the host verifies the digest. If the host finds another digest,
 	// the content is read again with the check, to find out which side is at fault.
 	Open func(ctx context.Context) (io.ReadCloser, error)
@@ -35,9 +36,17 @@ type Checker interface {
 	Uncheck()
 }
 
-// parallelUploads is the number of parallel uploads to one host: the host hashes one file
+// parallelUploads is the number of parallel groups of files to one host: the host hashes one
 // while the next one is sent.
 const parallelUploads = 2
+
+// A group of files is sent by one command, until it has as many bytes or files: each command
+// costs a round trip and some processes on the host, and a group is hashed when all of it is
+// there.
+const (
+	groupBytes = 16 << 20
+	groupFiles = 100
+)
 
 // compareBatch is the number of files that one command compares: the length of a command
 // line is limited.
@@ -52,8 +61,8 @@ func (r *Runner) Upload(ctx context.Context, u Upload) (changed bool, err error)
 	return len(done) == 1, err
 }
 
-// Uploads transfers several files to the host, two at a time. It returns the changed paths
-// in the order of us, also if it fails. After an error it starts no further file and
+// Uploads transfers several files to the host, small ones many at a time. It returns the changed
+// paths in the order of us, also if it fails. After an error it sends no further files and
 // cancels the running transfers.
 func (r *Runner) Uploads(ctx context.Context, us []Upload) (changed []string, err error) {
 	todo, err := r.Pending(ctx, us)
@@ -66,25 +75,28 @@ func (r *Runner) Uploads(ctx context.Context, us []Upload) (changed []string, er
 		wg   sync.WaitGroup
 		mu   sync.Mutex
 		done = map[string]bool{}
-		next = make(chan Pending)
+		all  = grouped(todo)
+		next = make(chan []Pending)
 	)
-	for range min(parallelUploads, len(todo)) {
+	for range min(parallelUploads, len(all)) {
 		wg.Go(func() {
-			for p := range next {
-				if err := r.transfer(ctx, p); err != nil {
+			for g := range next {
+				if err := r.transfer(ctx, g); err != nil {
 					stop(err)
 					return
 				}
 				mu.Lock()
-				done[p.Path] = true
+				for _, p := range g {
+					done[p.Path] = true
+				}
 				mu.Unlock()
 			}
 		})
 	}
 feed:
-	for _, p := range todo {
+	for _, g := range all {
 		select {
-		case next <- p:
+		case next <- g:
 		case <-ctx.Done():
 			break feed
 		}
@@ -97,6 +109,27 @@ feed:
 		}
 	}
 	return changed, context.Cause(ctx)
+}
+
+// grouped splits files into groups that one command transfers: they are in one folder, with the
+// same mode and owner.
+func grouped(todo []Pending) (all [][]Pending) {
+	var size int64
+	for i, p := range todo {
+		if i > 0 {
+			g := all[len(all)-1]
+			if alike(g[0], p) && size < groupBytes && len(g) < groupFiles {
+				all[len(all)-1], size = append(g, p), size+p.Size
+				continue
+			}
+		}
+		all, size = append(all, []Pending{p}), p.Size
+	}
+	return all
+}
+
+func alike(a, b Pending) bool {
+	return path.Dir(a.Path) == path.Dir(b.Path) && a.attr() == b.attr() && !a.OnlyAttr && !b.OnlyAttr
 }
 
 // Uploaded reports whether the host already has the file with the same content and
@@ -178,17 +211,18 @@ func (u Upload) attr() Attr {
 	return a
 }
 
-// transfer transfers one file to the host.
-func (r *Runner) transfer(ctx context.Context, p Pending) error {
-	if p.OnlyAttr {
-		return r.SetAttr(ctx, p.Path, p.attr())
+// transfer transfers a group of files to the host.
+func (r *Runner) transfer(ctx context.Context, g []Pending) error {
+	if g[0].OnlyAttr {
+		return r.SetAttr(ctx, g[0].Path, g[0].attr())
 	}
-	if err := r.put(ctx, p.Upload); err != nil {
-		return err
-	}
-	err := r.seal(ctx, p.Upload)
+	err := r.put(ctx, g)
 	if wrong := (*DigestError)(nil); errors.As(err, &wrong) {
-		return cmp.Or(p.check(ctx), err)
+		for _, p := range g {
+			if p.Path == wrong.Path {
+				return cmp.Or(p.check(ctx), err)
+			}
+		}
 	}
 	return err
 }
@@ -203,24 +237,115 @@ func (u Upload) check(ctx context.Context) error {
 	return errors.Join(err, body.Close())
 }
 
-// put sends the content to the temporary file on the host.
-func (r *Runner) put(ctx context.Context, u Upload) error {
-	body, err := u.Open(ctx)
-	if err != nil {
+// put sends a group of files. The host verifies their digests before it renames the first one.
+func (r *Runner) put(ctx context.Context, g []Pending) error {
+	dir := path.Dir(g[0].Path)
+	mode, owner := g[0].attr().args(0o755)
+	args := []string{dir, mode, owner}
+	for _, p := range g {
+		args = append(args, path.Base(p.Path), strconv.FormatInt(p.Size, 10), p.SHA256)
+	}
+	body := &contents{ctx: ctx, rest: g}
+	defer body.Close()
+	res, err := r.do(ctx, connector.Cmd{Verb: connector.VerbPut, Argv: shell(scriptPut, args...), Stdin: body, Verified: true, Sudo: true})
+	out := strings.Split(string(res.Stdout), "\x00")
+	switch {
+	case exited(err, exitShort):
+		return &fs.PathError{Op: "upload", Path: g[0].Path, Err: ErrShort}
+	case exited(err, exitDigest):
+		for _, p := range g {
+			if path.Base(p.Path) == out[0] {
+				return &DigestError{Path: p.Path, Want: p.SHA256}
+			}
+		}
+		return err
+	case err != nil:
 		return err
 	}
-	defer body.Close()
-	if c, ok := body.(Checker); ok {
-		c.Uncheck()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, p := range g {
+		if 2*i+1 < len(out) && out[2*i+1] == path.Base(p.Path) {
+			r.sealed[p.Path] = sealed{out[2*i], p.SHA256}
+		}
 	}
-	_, err = r.do(ctx, connector.Cmd{
-		Verb: connector.VerbPut, Argv: shell(scriptPut, u.Path, strconv.FormatInt(u.Size, 10)), Stdin: body, SHA256: u.SHA256, Sudo: true,
-	})
-	if exited(err, exitShort) {
-		return &fs.PathError{Op: "upload", Path: u.Path, Err: ErrShort}
-	}
-	return err
+	return nil
 }
+
+var errLong = errors.New("the content is longer than announced")
+
+// contents is the content of a group of files, each opened when the one before it was read. A
+// command that ends early may leave a Read behind, so Close may be called beside it.
+type contents struct {
+	ctx  context.Context //nolint:containedctx // a reader has no argument for it
+	rest []Pending
+	left int64 // bytes of file
+
+	mu     sync.Mutex
+	file   io.ReadCloser
+	closed bool
+}
+
+// Read implements io.Reader. It ends with a file of another size than announced: what follows it
+// would be taken for its content.
+func (c *contents) Read(b []byte) (int, error) {
+	f, err := c.open()
+	if err != nil {
+		return 0, err
+	}
+	n, err := f.Read(b)
+	c.left -= int64(n)
+	switch {
+	case c.left < 0:
+		return 0, &fs.PathError{Op: "upload", Path: c.rest[0].Path, Err: errLong}
+	case err != io.EOF:
+		return n, err
+	case c.left > 0: // the host sees the end, and removes what it has received
+		if err := c.closeFile(true); err != nil {
+			return n, err
+		}
+		return n, io.EOF
+	}
+	c.rest = c.rest[1:]
+	return n, c.closeFile(false)
+}
+
+// open returns the file to read, or io.EOF after the last one.
+func (c *contents) open() (io.ReadCloser, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return nil, fs.ErrClosed
+	case c.file != nil:
+		return c.file, nil
+	case len(c.rest) == 0:
+		return nil, io.EOF
+	}
+	f, err := c.rest[0].Open(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if u, ok := f.(Checker); ok {
+		u.Uncheck()
+	}
+	c.file, c.left = f, c.rest[0].Size
+	return f, nil
+}
+
+func (c *contents) closeFile(last bool) error {
+	c.mu.Lock()
+	f := c.file
+	c.file, c.closed = nil, c.closed || last
+	c.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}
+
+// Close closes the file that is open. Later reads fail.
+func (c *contents) Close() error { return c.closeFile(true) }
 
 // sealed is a file whose digest this Runner verified on the host.
 type sealed struct{ identity, sha256 string }
@@ -240,22 +365,4 @@ func (r *Runner) known(u Upload) string {
 		return s.identity
 	}
 	return size
-}
-
-// seal verifies on the host what put has sent, and renames it to its final name.
-func (r *Runner) seal(ctx context.Context, u Upload) error {
-	mode, owner := u.attr().args(0o755)
-	res, err := r.script(ctx, connector.VerbSeal, scriptSeal, nil, u.Path, u.SHA256, mode, owner)
-	switch {
-	case exited(err, exitDigest):
-		return &DigestError{Path: u.Path, Want: u.SHA256}
-	case exited(err, exitAbsent):
-		return absent("upload", u.Path)
-	}
-	if err == nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.sealed[u.Path] = sealed{strings.TrimSpace(string(res.Stdout)), u.SHA256}
-	}
-	return err
 }

@@ -30,7 +30,7 @@ func VerbOf(argv []string) string {
 
 var scripts = map[string]string{
 	scriptRead: connector.VerbRead, scriptDigest: connector.VerbDigest, scriptWrite: connector.VerbWrite, scriptPut: connector.VerbPut,
-	scriptSeal: connector.VerbSeal, scriptStat: connector.VerbStat, scriptList: connector.VerbList, scriptCompare: connector.VerbCompare,
+	scriptStat: connector.VerbStat, scriptList: connector.VerbList, scriptCompare: connector.VerbCompare,
 	scriptLines: connector.VerbLines, scriptMkdir: connector.VerbMkdir, scriptAttr: connector.VerbAttr, scriptRmdir: connector.VerbRmdir, scriptLink: connector.VerbLink,
 	scriptCopy: connector.VerbCopy, scriptRename: connector.VerbRename,
 	scriptSysctl: connector.VerbSysctl, scriptSetSysctl: connector.VerbSysctlW, scriptModule: connector.VerbModule,

@@ -73,7 +73,7 @@ func TestAVerbIsKnownByTheWords(t *testing.T) {
 	}
 	var missed []string
 	for _, verb := range []string{
-		connector.VerbRead, connector.VerbWrite, connector.VerbPut, connector.VerbSeal, connector.VerbDigest, connector.VerbStat,
+		connector.VerbRead, connector.VerbWrite, connector.VerbPut, connector.VerbDigest, connector.VerbStat,
 		connector.VerbList, connector.VerbLines, connector.VerbCompare, connector.VerbMkdir, connector.VerbAttr, connector.VerbRemove, connector.VerbRmdir,
 		connector.VerbPurge, connector.VerbLink, connector.VerbCopy, connector.VerbRename, connector.VerbSysctl, connector.VerbSysctlW,
 		connector.VerbModule, connector.VerbModprobe, connector.VerbRmmod, connector.VerbUnitShow, connector.VerbUnitStart,

@@ -77,7 +77,7 @@ func TestSmoke(t *testing.T) {
 			t.Errorf("%s: %v", f.Name, f.Ours)
 		}
 	}
-	if got.ContentBytes < 1<<20 || len(got.Figures) != 20 {
+	if got.ContentBytes < 1<<20 || len(got.Figures) != 21 {
 		t.Errorf("%d bytes, %d figures", got.ContentBytes, len(got.Figures))
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "work")); err != nil || len(left) > 0 {

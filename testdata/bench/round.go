@@ -31,6 +31,9 @@ type round struct {
 	LinkUpload sample `json:"linkUpload"`
 	LinkCat    sample `json:"linkCat"`
 
+	UploadSmall sample `json:"uploadSmall"`
+	CatSmall    sample `json:"catSmall"`
+
 	Large large `json:"large"`
 	Few   large `json:"few"`
 
@@ -60,8 +63,9 @@ func (r round) String() string {
 			part(p.Wall, "%s %.1f (cpu %.1f)", p.name, p.Wall, p.CPU)
 		}
 	}
-	part(r.Upload.Wall, "files to %d hosts %.1f (cpu %.1f, %d MB), cat %.1f (cpu %.1f); on the link: %.1f, cat %.1f", fleetSize,
-		r.Upload.Wall, r.Upload.CPU, r.Upload.Memory/1e6, r.Cat.Wall, r.Cat.CPU, r.LinkUpload.Wall, r.LinkCat.Wall)
+	part(r.Upload.Wall, "files to %d hosts %.1f (cpu %.1f, %d MB), cat %.1f (cpu %.1f); on the link: %.1f, cat %.1f; small ones %.1f (cpu %.1f), cat %.1f (cpu %.1f)", fleetSize,
+		r.Upload.Wall, r.Upload.CPU, r.Upload.Memory/1e6, r.Cat.Wall, r.Cat.CPU, r.LinkUpload.Wall, r.LinkCat.Wall,
+		r.UploadSmall.Wall, r.UploadSmall.CPU, r.CatSmall.Wall, r.CatSmall.CPU)
 	for _, l := range []large{r.Large, r.Few} {
 		part(l.Seconds, "plan %.2f (cpu %.2f, %d MB), run %.1f and %.1f (cpu %.1f, %d MB), %d steps and %d",
 			l.Plan.Wall, l.Plan.CPU, l.Plan.Memory/1e6, l.Seconds, l.Again, l.Run.CPU, l.Run.Memory/1e6, l.Ran, l.Rerun)

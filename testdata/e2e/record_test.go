@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,9 +77,11 @@ func recorded(lines []audit.Line) (digests map[string]map[string]string, program
 			if c := x.Stdin; c != nil && !c.Secret && c.SHA256 != "" {
 				on[x.Argv[0]] = c.SHA256
 			}
-		case connector.VerbSeal:
-			on[x.Argv[0]] = strings.TrimPrefix(x.Argv[1], "sha256:")
-			programs++
+		case connector.VerbPut:
+			for f := range slices.Chunk(x.Argv[3:], 3) {
+				on[path.Join(x.Argv[0], f[0])] = f[2]
+				programs++
+			}
 		case connector.VerbRemove:
 			for _, p := range x.Argv {
 				delete(on, p)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -121,9 +122,20 @@ func (h *host) run(ctx context.Context, line string, stdin io.Reader, stdout, st
 	}
 	input, whole := readWhile(alive, stdin) //nolint:contextcheck // as above
 	if !whole {                             // it was killed, or the power went, while it read: half of it is there
-		if c.Verb == connector.VerbPut || c.Verb == connector.VerbWrite {
-			to := c.Args()[0]
-			h.sim.AddFile(path.Join(path.Dir(to), "."+path.Base(to)+".kubexm-new"), string(input), 0o600)
+		switch args := c.Args(); c.Verb {
+		case connector.VerbWrite:
+			h.halfWritten(args[0], input)
+		case connector.VerbPut:
+			for f := range slices.Chunk(args[3:], 3) {
+				size, err := strconv.Atoi(f[1])
+				if err != nil || size > len(input) {
+					size = len(input)
+				}
+				h.halfWritten(path.Join(args[0], f[0]), input[:size])
+				if input = input[size:]; len(input) == 0 {
+					break
+				}
+			}
 		}
 		return 137
 	}
@@ -142,6 +154,11 @@ func (h *host) run(ctx context.Context, line string, stdin io.Reader, stdout, st
 	_, _ = stdout.Write(res.Stdout) // who asked may be gone
 	_, _ = stderr.Write(res.Stderr)
 	return res.Exit
+}
+
+// halfWritten leaves what a write had received when it was ended.
+func (h *host) halfWritten(p string, content []byte) {
+	h.sim.AddFile(path.Join(path.Dir(p), "."+path.Base(p)+".kubexm-new"), string(content), 0o600)
 }
 
 // readWhile reads to the end, or until ctx ends.

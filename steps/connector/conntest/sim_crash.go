@@ -2,6 +2,7 @@ package conntest
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ type disk struct {
 
 // syncs are the verbs that end with a sync of what they did, and with it of all
 // that happened before.
-var syncs = []string{connector.VerbWrite, connector.VerbSeal, connector.VerbMkdir, connector.VerbLink, connector.VerbCopy, connector.VerbRename}
+var syncs = []string{connector.VerbWrite, connector.VerbPut, connector.VerbMkdir, connector.VerbLink, connector.VerbCopy, connector.VerbRename}
 
 // reads are the verbs that change no file.
 var reads = []string{connector.VerbRead, connector.VerbDigest, connector.VerbStat, connector.VerbList, connector.VerbLines, connector.VerbCompare, connector.VerbSysctl,
@@ -83,13 +84,16 @@ func (s *Sim) wrote(c connector.Cmd) {
 		return
 	}
 	if slices.Contains(syncs, c.Verb) {
-		if c.Verb != connector.VerbMkdir {
-			delete(s.disk.dirty, s.resolve(c.Args()[0], false))
+		switch args := c.Args(); c.Verb {
+		case connector.VerbMkdir:
+		case connector.VerbPut:
+			for f := range slices.Chunk(args[3:], 3) {
+				delete(s.disk.dirty, s.resolve(path.Join(args[0], f[0]), false))
+			}
+		default:
+			delete(s.disk.dirty, s.resolve(args[0], false))
 		}
 		s.disk.past = nil
-	}
-	if c.Verb == connector.VerbPut {
-		s.disk.dirty[beside(s.resolve(c.Args()[0], false))] = true
 	}
 	s.disk.past = append(s.disk.past, s.state())
 }

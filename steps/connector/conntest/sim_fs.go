@@ -203,9 +203,7 @@ func (s *Sim) doFile(c connector.Cmd, stdin []byte) (connector.Result, bool) {
 	case connector.VerbWrite:
 		return s.write(args[0], args[1], stdin, func(f *File) string { return s.attr(f, args[2], args[3]) }, args[0])
 	case connector.VerbPut:
-		return s.write(beside(args[0]), args[1], stdin, func(*File) string { return "" }, beside(args[0]))
-	case connector.VerbSeal:
-		return s.seal(args[0], args[1], args[2], args[3])
+		return s.put(args, stdin)
 	case connector.VerbCompare:
 		return s.compare(args)
 	case connector.VerbAttr:
@@ -270,23 +268,40 @@ func (s *Sim) write(p, size string, data []byte, attr func(*File) string, to str
 	return connector.Result{}, true
 }
 
-func (s *Sim) seal(p, sum, mode, owner string) (connector.Result, bool) {
-	p = s.resolve(p, false)
-	f, ok := s.files.at[beside(p)]
-	if !ok {
-		return exits(44, "")
+// put does what scriptPut of the runner does.
+func (s *Sim) put(args []string, data []byte) (connector.Result, bool) {
+	dir := s.resolve(args[0], true)
+	if d, ok := s.files.at[dir]; !ok || !d.Mode.IsDir() {
+		return exits(2, "sh: 1: cd: can't cd to %s", args[0])
 	}
-	s.files.drop(beside(p))
-	if digest(f.Data) != sum {
-		return exits(46, "")
+	var files []*File
+	var wrong []byte
+	for f := range slices.Chunk(args[3:], 3) {
+		s.files.drop(path.Join(dir, "."+f[0]+".kubexm-new")) // what a lost connection left
+		size, err := strconv.Atoi(f[1])
+		if err != nil || size > len(data) {
+			return exits(45, "")
+		}
+		file := &File{Mode: 0o600, Data: s.contents.of(data[:size:size])} // of its own: the input goes away
+		data = data[size:]
+		if digest(file.Data) != f[2] {
+			wrong = append(wrong, f[0]+"\x00"...)
+		}
+		if c := s.attr(file, args[1], args[2]); c != "" {
+			return exits(1, "%s", c)
+		}
+		files = append(files, file)
 	}
-	if old, ok := s.files.at[p]; ok && old.Mode.IsDir() {
-		return exits(1, "mv: cannot overwrite directory '%s' with non-directory", p)
+	if wrong != nil {
+		return connector.Result{Exit: 46, Stdout: wrong}, true
 	}
-	if c := s.attr(f, mode, owner); c != "" {
-		return exits(1, "%s", c)
+	for i, f := range files {
+		p := path.Join(dir, args[3+3*i])
+		if old, ok := s.files.at[p]; ok && old.Mode.IsDir() {
+			return exits(1, "mv: cannot overwrite directory '%s' with non-directory", args[3+3*i])
+		}
+		s.files.put(p, f)
 	}
-	s.files.put(p, f)
 	return connector.Result{}, true
 }
 

@@ -48,7 +48,7 @@ func Suite(t *testing.T, open func(t *testing.T) Host) {
 	run(t, open, append([]check{
 		{"read and write", readWrite}, {"short write", shortWrite}, {"modes and owners", modes}, {"stat", stat}, {"list", list}, {"lines", lines},
 		{"mkdir", mkdir}, {"mkdirs at once", mkdirs}, {"remove", remove}, {"links", links}, {"copy and rename", moves}, {"names", names},
-		{"upload", upload}, {"upload again", uploadAgain}, {"upload of wrong bytes", uploadWrong}, {"upload unchecked", uploadUnchecked}, {"uploads", uploads},
+		{"upload", upload}, {"upload again", uploadAgain}, {"upload of wrong bytes", uploadWrong}, {"upload unchecked", uploadUnchecked}, {"uploads", uploads}, {"uploads together", uploadsTogether},
 		{"leftovers", leftovers}, {"large files", large},
 		{"sysctl", sysctl}, {"module", module}, {"users", users}, {"facts", facts}, {"machine", machine}, {"packages", packages}, {"lease", lease},
 		{"exec", execs}, {"units", units}, {"jobs", jobs},

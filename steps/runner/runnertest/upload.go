@@ -177,11 +177,12 @@ func uploads(_ *testing.T, b *bench) {
 	if len(changed) != 0 {
 		b.Fatalf("the second time changed %q", changed)
 	}
-	// One that fails keeps its place, and no other is begun after it.
+	// One that fails leaves all of its group as they were, and no other group is begun after it.
 	for _, i := range []int{0, 4} {
 		b.ok(b.r.Remove(b.ctx, us[i].Path))
 	}
 	us[0].SHA256 = sha("something else")
+	us[4].Attr.Mode = 0o700 // a group of its own
 	late := us[4]
 	us[4].Open = func(ctx context.Context) (io.ReadCloser, error) {
 		select {
@@ -201,6 +202,80 @@ func uploads(_ *testing.T, b *bench) {
 	}
 	_, err = b.r.Upload(b.ctx, late)
 	b.ok(err)
+}
+
+// uploadsTogether: files of several folders, modes and sizes, some with unusual names.
+func uploadsTogether(_ *testing.T, b *bench) {
+	_, err := b.r.Mkdir(b.ctx, b.path("below"), runner.Attr{})
+	b.ok(err)
+	var us []runner.Upload
+	var want []string
+	for i, name := range []string{"a", "b c", "-n", "it's", `back\slash`, ".hidden", "below/a", "below/b", "*", "last"} {
+		text := strings.Repeat(name+"\n", i*1000) // the first is empty
+		u := runner.Upload{Path: b.path(name), Size: int64(len(text)), SHA256: sha(text), Open: opens(text)}
+		if name == "below/b" {
+			u.Attr.Mode = 0o600
+		}
+		us, want = append(us, u), append(want, u.Path)
+	}
+	// What a lost connection left is neither followed nor kept.
+	b.ok(b.r.WriteFile(b.ctx, b.path("elsewhere"), []byte("theirs"), runner.Attr{}))
+	b.ok(b.r.Link(b.ctx, b.path("elsewhere"), b.path(".a.kubexm-new")))
+	b.ok(b.r.WriteFile(b.ctx, b.path(".b c.kubexm-new"), []byte("half"), runner.Attr{}))
+	changed, err := b.r.Uploads(b.ctx, us)
+	b.ok(err)
+	if !slices.Equal(changed, want) {
+		b.Fatalf("changed %q, want %q", changed, want)
+	}
+	for i, u := range us {
+		got, err := b.r.ReadFile(b.ctx, u.Path)
+		b.ok(err)
+		if sha(string(got)) != u.SHA256 {
+			b.Errorf("%s holds other bytes", u.Path)
+		}
+		mode := fs.FileMode(0o755)
+		if i == 7 {
+			mode = 0o600
+		}
+		b.has(u.Path, runner.Attr{Mode: mode})
+	}
+	b.holds(b.path("elsewhere"), "theirs")
+	b.only("a", "b c", "-n", "it's", `back\slash`, ".hidden", "below", "*", "last", "elsewhere")
+
+	// One with other bytes in the middle: the files beside it stay as they were.
+	for i := range us {
+		us[i].SHA256 = sha("new")
+		us[i].Size, us[i].Open = 3, opens("new")
+	}
+	us[2].Open = opens("old")
+	_, err = b.r.Uploads(b.ctx, us[:4])
+	var wrong *runner.DigestError
+	if !errors.As(err, &wrong) || wrong.Path != us[2].Path {
+		b.Fatalf("error is %v", err)
+	}
+	b.holds(us[0].Path, "")
+	b.holds(us[3].Path, strings.Repeat("it's\n", 3000))
+	b.only("a", "b c", "-n", "it's", `back\slash`, ".hidden", "below", "*", "last", "elsewhere")
+
+	// One that is not as long as announced would shift all that follow.
+	us[2].Open = opens("ne")
+	_, err = b.r.Uploads(b.ctx, us[:4])
+	b.is(err, runner.ErrShort)
+	b.holds(us[0].Path, "")
+	us[2].Open = opens("newer")
+	if _, err = b.r.Uploads(b.ctx, us[:4]); err == nil {
+		b.Fatal("a file that is longer than announced was sent")
+	}
+	b.holds(us[0].Path, "")
+	us[2].Open = opens("new")
+	changed, err = b.r.Uploads(b.ctx, us)
+	b.ok(err)
+	if !slices.Equal(changed, want) {
+		b.Fatalf("changed %q, want %q", changed, want)
+	}
+	for _, u := range us {
+		b.holds(u.Path, "new")
+	}
 }
 
 func leftovers(_ *testing.T, b *bench) {
