@@ -22,7 +22,7 @@ type unit struct {
 	lane  []*unit      // waits for these on its own host
 	all   []*barrier   // waits for these on all hosts
 	end   *barrier     // the barrier of its node
-	waits atomic.Int32 // how many of lane and all have not ended
+	waits atomic.Int64 // how many of lane and all have not ended
 	next  []*unit      // have it in lane
 	ran   bool
 
@@ -65,7 +65,7 @@ func (r *run) units() []*unit {
 					u.lane, before.next = append(u.lane, before), append(before.next, u)
 				}
 			}
-			u.waits.Store(int32(len(u.lane) + len(u.all)))
+			u.waits.Store(int64(len(u.lane) + len(u.all)))
 			byNode[n][h.Name] = u
 			all = append(all, u)
 		}

@@ -91,10 +91,10 @@ func (m measured) ofLarge() []figure {
 	return []figure{
 		{Name: "a plan for 1,000 hosts", Unit: "s", Goal: most(1, 0.5), Step: "plan", Ours: of(func(r round) float64 { return r.Large.Plan.Wall })},
 		{Name: "peak memory of that plan", Unit: "MB", Goal: most(200, 100), Step: "plan", Ours: m.megabytes(func(r round) int64 { return r.Large.Plan.Memory })},
-		{Name: "a run over 1,000 simulated hosts", Unit: "s", Ours: of(func(r round) float64 { return r.Large.Seconds })},
+		{Name: "a run over 1,000 simulated hosts", Unit: "s", Goal: most(25, 15), Step: "run", Ours: of(func(r round) float64 { return r.Large.Seconds })},
 		{Name: "cpu of both runs over 1,000 hosts / ten times that over 100", Ours: of(func(r round) float64 { return r.Large.Run.CPU / r.Few.Run.CPU / (largeHosts / fewHosts) })},
-		{Name: "peak memory of both runs, the simulated hosts' too", Unit: "MB", Ours: m.megabytes(func(r round) int64 { return r.Large.Run.Memory })},
-		{Name: "the second run / the first", Ours: of(func(r round) float64 { return r.Large.Again / r.Large.Seconds })},
+		{Name: "peak memory of both runs, the simulated hosts' too", Unit: "MB", Goal: most(800, 500), Step: "run", Ours: m.megabytes(func(r round) int64 { return r.Large.Run.Memory })},
+		{Name: "the second run", Unit: "s", Goal: most(5, 3), Step: "run", Ours: of(func(r round) float64 { return r.Large.Again })},
 		{Name: "cpu of the second run / of the first", Ours: of(func(r round) float64 { return r.Large.Second / r.Large.First })},
 		{Name: "steps that the second run does", Unit: "steps", Goal: most(0, 0), Ours: of(func(r round) float64 { return float64(r.Large.Rerun) })},
 	}
