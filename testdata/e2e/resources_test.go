@@ -45,8 +45,9 @@ func TestMemoryAndDisk(t *testing.T) {
 		if u.MaxRSS > most {
 			t.Errorf("%s: %d bytes of memory, want %d at most", c.name, u.MaxRSS, int64(most))
 		}
-		// While an archive is replaced the old one stands until the new one is whole.
-		if before, now := standing, bytesUnder(t, out); peak > before+now+now/50 {
+		// While an archive is replaced the old one stands until the new one is whole. Beside it are
+		// the archives that are being extracted, up to two at once: how large depends on luck.
+		if before, now := standing, bytesUnder(t, out); peak > before+now+now/20 {
 			t.Errorf("%s: %d bytes on the disk at the same time for an archive of %d", c.name, peak, now)
 		}
 		standing = bytesUnder(t, out)
