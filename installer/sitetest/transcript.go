@@ -101,14 +101,16 @@ func (t *Transcript) heard(_, node string, c connector.Cmd, stdin []byte) {
 	switch c.Verb { // without sizes and digests: the content is included
 	case connector.VerbWrite:
 		argv = append([]string{argv[0]}, argv[2:]...)
-	case connector.VerbPut: // which files one command transfers is no effect
+	case connector.VerbPut: // which files one command transfers is no effect: a line for the bytes of each, and one for its place
 		dir, mode, owner := argv[0], argv[1], argv[2]
 		for f := range slices.Chunk(argv[3:], 3) {
 			size, err := strconv.Atoi(f[1])
 			if err != nil || size > len(stdin) {
 				size = len(stdin)
 			}
-			t.content(t.mask.text(strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", stepOf(node), c.Verb, path.Join(dir, f[0]), mode, owner)), c.Secrets), stdin[:size], c.Secrets)
+			file := path.Join(dir, f[0])
+			t.content(t.mask.text(fmt.Sprintf("%s %s %s", stepOf(node), c.Verb, file), c.Secrets), stdin[:size], c.Secrets)
+			t.content(t.mask.text(strings.TrimSpace(fmt.Sprintf("%s fs.seal %s %s %s", stepOf(node), file, mode, owner)), c.Secrets), nil, c.Secrets)
 			stdin = stdin[size:]
 		}
 		return
