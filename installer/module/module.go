@@ -21,35 +21,37 @@ func Preflight() plan.Module {
 	}}
 }
 
-// Foundation prepares the nodes and installs the container runtime and the Kubernetes
-// programs. In parallel it fills the registry and installs etcd. The images come to the nodes
-// last.
-func Foundation() plan.Module {
-	return plan.Module{Name: "foundation", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
-		nodes := plan.Seq(
-			plan.Par(
-				do(task.InstallRegistry()),
-				plan.Seq(do(task.InstallRuntime()), do(task.InstallKubernetes())),
-			),
-			do(task.PreloadImages()),
+// Cluster creates the cluster up to its nodes. Once all hosts are prepared, each goes on as soon
+// as what it needs is there: the first master is initialized while images still come to others.
+func Cluster() plan.Module {
+	return plan.Module{Name: "cluster", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
+		in := func(part string, t plan.Task) plan.Fragment { return do(t.In(part)) }
+		const foundation, controlPlane, nodes = "foundation", "control-plane", "nodes"
+
+		prepared := in(foundation, task.PrepareNodes())
+		registry := in(foundation, task.InstallRegistry())
+		store := plan.Seq(in(foundation, task.InstallEtcd()), in(foundation, task.InstallEtcdClientFiles()))
+		balancers := in(foundation, task.InstallLoadBalancers())
+
+		engine := in(foundation, task.InstallRuntime())
+		programs := in(foundation, task.InstallKubernetes()).AfterOnHosts(engine)
+		images := in(foundation, task.PreloadImages()).After(registry).AfterOnHosts(programs)
+
+		// The further masters join one after another, and all nodes through the endpoint.
+		masters := plan.Seq(
+			in(controlPlane, task.InitControlPlane()).After(store, balancers).AfterOnHosts(images),
+			in(controlPlane, task.TrustLoadBalancers()),
+			in(controlPlane, task.InstallKubeVIP()),
+			in(controlPlane, task.CheckEndpoint()),
+			in(controlPlane, task.JoinMasters()).AfterOnHosts(images),
 		)
-		store := plan.Seq(do(task.InstallEtcd()), do(task.InstallEtcdClientFiles()))
-		return plan.Seq(do(task.PrepareNodes()), plan.Par(nodes, store, do(task.InstallLoadBalancers())))
-	}}
-}
 
-// ControlPlane creates the first master, and joins the others to it. All nodes join through
-// the endpoint.
-func ControlPlane() plan.Module {
-	return plan.Module{Name: "control-plane", Plan: plan.Sequential(task.InitControlPlane(), task.TrustLoadBalancers(), task.InstallKubeVIP(), task.CheckEndpoint(), task.JoinMasters())}
-}
-
-// Nodes installs the pod network and the DNS cache, and joins the workers, in parallel. A worker
-// gets its own load balancer once it has joined: kubeadm join needs an API server before the kubelet
-// runs a pod.
-func Nodes() plan.Module {
-	return plan.Module{Name: "nodes", Plan: func(do func(plan.Task) plan.Fragment) plan.Fragment {
-		return plan.Par(plan.Seq(do(task.InstallNetwork()), do(task.InstallDNSCache())), plan.Then(do(task.JoinWorkers()), do(task.BalanceOnWorkers())))
+		network := plan.Seq(in(nodes, task.InstallNetwork()), in(nodes, task.InstallDNSCache())).After(masters)
+		// A worker gets its own load balancer once it has joined: kubeadm join needs an API server
+		// before the kubelet runs a pod. The token for the joins is valid for minutes: it is created
+		// when the images are on all workers.
+		workers := plan.Then(in(nodes, task.JoinWorkers()), in(nodes, task.BalanceOnWorkers())).After(masters, images)
+		return plan.Seq(prepared, plan.Overlap(registry, store, balancers, engine, programs, images, masters, network, workers))
 	}}
 }
 

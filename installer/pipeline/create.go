@@ -63,7 +63,7 @@ connection to its hosts from this workdir the command asks for confirmation; --y
     --base demo.tar.zst`,
 		Bundle: plan.BundleNeeded, WritesRecord: true,
 		Modules: []plan.Module{
-			module.Preflight(), module.Foundation(), module.ControlPlane(), module.Nodes(), module.Finish(),
+			module.Preflight(), module.Cluster(), module.Finish(),
 		},
 	}
 }

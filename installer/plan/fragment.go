@@ -96,3 +96,100 @@ func Par(fs ...Fragment) Fragment {
 	}
 	return out
 }
+
+// After makes f wait for all of each of others, and returns f. The result of Overlap holds both.
+func (f Fragment) After(others ...Fragment) Fragment {
+	for _, o := range others {
+		for _, e := range f.entry {
+			for _, x := range o.exit {
+				e.Deps = append(e.Deps, Dep{On: x})
+			}
+		}
+	}
+	return f
+}
+
+// AfterOnHosts makes f wait for others host by host, and returns f: on each host the steps of f
+// wait for those of others on the same host, and for no other host. The lead is a host of its
+// own here: use After for steps on it.
+func (f Fragment) AfterOnHosts(others ...Fragment) Fragment {
+	for _, o := range others {
+		for _, n := range f.nodes {
+			for _, x := range o.nodes {
+				if shared := intersection(x.Hosts, n.Hosts); len(shared) > 0 && !o.precedes(x, shared, true) && !f.follows(n, shared, true) {
+					n.Deps = append(n.Deps, Dep{On: x, Lane: true})
+				}
+			}
+		}
+	}
+	return f
+}
+
+// precedes reports whether another node of f on some hosts waits there for x. lanes is whether
+// that may be host by host.
+func (f Fragment) precedes(x *Node, hosts []manifest.Host, lanes bool) bool {
+	for _, y := range f.nodes {
+		for _, d := range y.Deps {
+			if all := d.waitsForAll(y); d.On == x && (lanes || all) && (contains(y.Hosts, hosts) || all && f.precedes(y, hosts, false)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// follows reports whether n waits for another node of f on some hosts. lanes is whether that may
+// be host by host.
+func (f Fragment) follows(n *Node, hosts []manifest.Host, lanes bool) bool {
+	return slices.ContainsFunc(n.Deps, func(d Dep) bool {
+		all := d.waitsForAll(n)
+		return slices.Contains(f.nodes, d.On) && (lanes || all) && (contains(d.On.Hosts, hosts) || all && f.follows(d.On, hosts, false))
+	})
+}
+
+// waitsForAll reports whether n, whose dependency d is, waits for all hosts of the other node.
+func (d Dep) waitsForAll(n *Node) bool { return !d.Lane || contains(n.Hosts, d.On.Hosts) }
+
+// contains reports whether all hosts of some are in all.
+func contains(all, some []manifest.Host) bool { return len(intersection(some, all)) == len(some) }
+
+// intersection returns the hosts of a that are in b, in a's order.
+func intersection(a, b []manifest.Host) []manifest.Host {
+	if len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] { // most steps of a task share one list
+		return a
+	}
+	in := make(map[string]bool, len(b))
+	for _, h := range b {
+		in[h.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(a), func(h manifest.Host) bool { return !in[h.Name] })
+}
+
+// Overlap joins fragments whose order After and AfterOnHosts have set. What comes next waits for
+// all of them, and they wait for what comes before.
+func Overlap(fs ...Fragment) Fragment {
+	out := Par(fs...)
+	of := map[*Node]int{} // which of fs it is from
+	for i, f := range fs {
+		for _, n := range f.nodes {
+			of[n] = i
+		}
+	}
+	waits, awaited := map[*Node]bool{}, map[*Node][]manifest.Host{} // by others of fs
+	for _, n := range out.nodes {
+		for _, d := range n.Deps {
+			if i, within := of[d.On]; !within || i == of[n] {
+				continue
+			}
+			waits[n] = waits[n] || !d.Lane || contains(d.On.Hosts, n.Hosts)
+			if d.waitsForAll(n) {
+				awaited[d.On] = d.On.Hosts
+			} else {
+				awaited[d.On] = slices.Concat(awaited[d.On], n.Hosts)
+			}
+		}
+	}
+	out.entry = slices.DeleteFunc(out.entry, func(n *Node) bool { return waits[n] })
+	out.exit = slices.DeleteFunc(out.exit, func(n *Node) bool { return contains(awaited[n], n.Hosts) })
+	return out
+}

@@ -121,6 +121,9 @@ func written(n *Node, before map[*Node]map[string]bool) map[string]bool {
 		have[name] = true
 	}
 	for i, d := range n.Deps {
+		if d.Lane && !contains(d.On.Hosts, n.Hosts) {
+			continue // n also runs on hosts on which nothing waits for d.On
+		}
 		if i == 0 {
 			have = before[d.On]
 		}

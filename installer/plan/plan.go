@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,15 +63,19 @@ func (s Scope) WithoutTargets() Scope { s.Targets = nil; return s }
 // Task selects which steps run where, and in what order. It contains no business logic: that
 // is in the steps.
 type Task struct {
-	Name string
-	When func(Scope) bool // nil: always
-	Plan func(Scope) Fragment
+	Name   string
+	Module string           // part of the cluster that it belongs to; "": the module's name
+	When   func(Scope) bool // nil: always
+	Plan   func(Scope) Fragment
 }
 
+// In returns t as a task of a part of the cluster.
+func (t Task) In(part string) Task { t.Module = part; return t }
+
 // Module creates one part of a cluster. Plan uses do to expand each task, and joins the
-// results with Seq and Par; a task that its When leaves out is an empty Fragment.
+// results with Seq, Par and Overlap; a task that its When leaves out is an empty Fragment.
 type Module struct {
-	Name string
+	Name string // of the tasks that name no other part
 	Plan func(do func(Task) Fragment) Fragment
 }
 
@@ -95,7 +100,7 @@ func Build(p Pipeline, s Scope) (*Graph, error) {
 				return Fragment{}
 			}
 			f := t.Plan(s)
-			label(f, m.Name, t.Name)
+			label(f, cmp.Or(t.Module, m.Name), t.Name)
 			return f
 		}))
 	}

@@ -29,11 +29,10 @@ func InstallKubernetes() plan.Task {
 // Before that, all masters get the files that their API servers read.
 func InitControlPlane() plan.Task {
 	return plan.Task{Name: "init-control-plane", Plan: func(s plan.Scope) plan.Fragment {
-		return plan.Seq(
-			plan.On(s.Role(manifest.RoleMaster), controlplane.Harden(s.Want)),
-			plan.On(s.InitialMaster(), kubeadm.Init(s.Want, loadbalancer.KubeVIPForInit(s.Want)...), kubeadm.FinishAdoption()),
-			plan.Par(plan.On(s.Lead(), cluster.FetchKubeconfig(s.Want)), plan.On(s.InitialMaster(), cluster.InstallKubeconfig())),
-		)
+		harden := plan.On(s.Role(manifest.RoleMaster), controlplane.Harden(s.Want))
+		initial := plan.On(s.InitialMaster(), kubeadm.Init(s.Want, loadbalancer.KubeVIPForInit(s.Want)...), kubeadm.FinishAdoption()).AfterOnHosts(harden)
+		kubeconfigs := plan.Par(plan.On(s.Lead(), cluster.FetchKubeconfig(s.Want)), plan.On(s.InitialMaster(), cluster.InstallKubeconfig()))
+		return plan.Overlap(harden, initial, kubeconfigs.After(harden, initial))
 	}}
 }
 

@@ -79,6 +79,7 @@ func (m moment) String() string {
 type course struct {
 	began  time.Time
 	starts []told // in the order of time
+	ends   []told
 	length time.Duration
 }
 
@@ -87,8 +88,11 @@ func (s *labSite) recorded(t testing.TB, args ...string) course {
 	t.Helper()
 	c := course{began: time.Now()}
 	r := s.watched(t, func(e told, _ func()) {
-		if e.Outcome == "started" {
+		switch e.Outcome {
+		case "started":
 			c.starts = append(c.starts, e)
+		case "ran":
+			c.ends = append(c.ends, e)
 		}
 	}, args...)
 	if r.code != 0 {

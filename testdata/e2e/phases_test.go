@@ -37,7 +37,9 @@ func TestPhases(t *testing.T) {
 		s := newPhasesSite(t, dir)
 		bundle = s.bundle
 		args := []string{"install", "--bundle", s.bundle, "--allow-unsigned", "-f", filepath.Join(s.dir, "config.yaml")}
-		ours = s.recorded(t, args...).phases(t)
+		c := s.recorded(t, args...)
+		ours = c.phases(t)
+		t.Logf("steps of a second and more, from when to when:\n%s", c.longSteps())
 		second = map[string]time.Duration{"all": s.recorded(t, args...).length}
 		deleted = map[string]time.Duration{"all": s.recorded(t, "delete", "cluster", "-f", args[len(args)-1], "--yes").length}
 	})
@@ -100,6 +102,19 @@ func (c course) phases(t *testing.T) map[string]time.Duration {
 		from = to
 	}
 	return took
+}
+
+// longSteps tells which steps took a second or more, in the order in which they began.
+func (c course) longSteps() string {
+	var out strings.Builder
+	for _, s := range c.starts {
+		for _, e := range c.ends {
+			if e.Step == s.Step && e.Host == s.Host && e.Time.Sub(s.Time) >= time.Second {
+				fmt.Fprintf(&out, "%5.1f %5.1f  %-6s %s\n", s.Time.Sub(c.began).Seconds(), e.Time.Sub(c.began).Seconds(), e.Host, e.Step)
+			}
+		}
+	}
+	return out.String()
 }
 
 // start is when a step began first.
