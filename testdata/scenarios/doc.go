@@ -8,7 +8,8 @@
 // the source of what leaves no trace on simulated hosts, both without their comments.
 //
 // `scenarios run` fails where a scenario is due and there is no time for it. One that does to
-// hosts what it did may wait for seven days: only its test or the source has changed.
+// hosts what it did may wait for seven days: only the order of its steps, its test or the source
+// has changed.
 //
 // testdata/e2e/scenarios.yaml is the table, testdata/e2e/shown.json what was shown.
 //

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,8 +22,8 @@ import (
 // effect is what a scenario tests, computed without a lab.
 type effect struct {
 	Sum   string            // digest of all parts
-	Parts map[string]string // "hosts", "components", "tests", "source": short digests that show what has changed
-	lines []string          // of the hosts part
+	Parts map[string]string // "hosts", "order", "components", "tests", "source": short digests that show what has changed
+	lines []string          // of the hosts and the order part
 }
 
 // effects returns the effects of all scenarios. tell returns the lines of a config, stamps
@@ -57,11 +58,19 @@ func effects(root string, t *table, tell func(made) ([]string, error), stamps ma
 
 func newEffect(lines, stamps, tests, source []string) effect {
 	e := effect{Parts: map[string]string{}, lines: lines}
+	var order, does []string
+	for _, line := range lines {
+		if ofOrder.MatchString(line) {
+			order = append(order, line)
+		} else {
+			does = append(does, line)
+		}
+	}
 	whole := sha256.New()
 	for _, part := range []struct {
 		name  string
 		lines []string
-	}{{"hosts", lines}, {"components", stamps}, {"tests", tests}, {"source", source}} {
+	}{{"hosts", does}, {"order", order}, {"components", stamps}, {"tests", tests}, {"source", source}} {
 		sum := sumOf(strings.Join(part.lines, "\n"))
 		e.Parts[part.name] = sum[:12]
 		_, _ = io.WriteString(whole, part.name+" "+sum+"\n") // writing to a hash never fails
@@ -70,10 +79,13 @@ func newEffect(lines, stamps, tests, source []string) effect {
 	return e
 }
 
+// ofOrder is a line of a transcript that tells after which step another one runs.
+var ofOrder = regexp.MustCompile(`^[a-z-]+ [a-z0-9.-]+ after [a-z0-9.-]+$`)
+
 // changed returns the parts in which e differs from what was shown.
 func (e effect) changed(was shown) (parts []string) {
-	says := map[string]string{"hosts": "what it does to hosts", "components": "the lab's components", "tests": "its test", "source": "the source that it covers"}
-	for _, part := range []string{"hosts", "components", "tests", "source"} {
+	says := map[string]string{"hosts": "what it does to hosts", "order": "the order of its steps", "components": "the lab's components", "tests": "its test", "source": "the source that it covers"}
+	for _, part := range []string{"hosts", "order", "components", "tests", "source"} {
 		if e.Parts[part] != was.Parts[part] {
 			parts = append(parts, says[part])
 		}

@@ -161,6 +161,8 @@ func TestAnEffectIsItsOwn(t *testing.T) {
 	}{
 		{"what both do changes", func() { lines["walk"][0], lines["config.yaml"][0] = "engine 2", "engine 2" }, ""},
 		{"a test of what it covers changes", func() { write("covered/a_test.go", "another") }, ""},
+		{"the order changes", func() { lines["config.yaml"][1] = "create flannel after engine" }, "the order of its steps"},
+		{"the order is the walk's", func() { lines["walk"][1] = "create flannel after engine" }, ""},
 		{"what it alone does changes", func() { lines["config.yaml"][2] = "calico 2" }, "what it does to hosts"},
 		{"its test changes", func() { write("x_test.go", "another") }, "what it does to hosts, its test"},
 		{"the source changes that it covers", func() { write("covered/a.go", "another") }, "what it does to hosts, its test, the source that it covers"},

@@ -139,19 +139,20 @@ func TestShow(t *testing.T) {
 // TestMayWait: which scenarios may stay due when there is no time for them.
 func TestMayWait(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	was := shown{At: at, Parts: map[string]string{"hosts": "1", "components": "1", "tests": "1", "source": "1"}}
+	was := shown{At: at, Parts: map[string]string{"hosts": "1", "order": "1", "components": "1", "tests": "1", "source": "1"}}
 	for name, c := range map[string]struct {
 		part string
 		days int
 		want bool
 	}{
 		"its test":                  {"tests", 1, true},
+		"the order of its steps":    {"order", 1, true},
 		"the source that it covers": {"source", 6, true},
 		"too long ago":              {"source", 7, false},
 		"what it does to hosts":     {"hosts", 1, false},
 		"the lab's components":      {"components", 1, false},
 	} {
-		x := standing{was: was, effect: effect{Parts: map[string]string{"hosts": "1", "components": "1", "tests": "1", "source": "1"}}}
+		x := standing{was: was, effect: effect{Parts: map[string]string{"hosts": "1", "order": "1", "components": "1", "tests": "1", "source": "1"}}}
 		x.effect.Parts[c.part] = "2"
 		if got := x.mayWait(at.AddDate(0, 0, c.days)); got != c.want {
 			t.Errorf("%s after %d days: %v", name, c.days, got)

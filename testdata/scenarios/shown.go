@@ -106,12 +106,13 @@ func (x standing) expected() time.Duration {
 func (x standing) command() string { return "make shown SCENARIO=" + x.Name }
 
 // patienceDays is how long a scenario may stay due whose effect on hosts is the one that was
-// shown: a change of texts all over the tree makes more of them due than one run has time for.
+// shown: a change of texts all over the tree, or of the order in which all clusters are made,
+// makes more of them due than one run has time for.
 const patienceDays = 7
 
 // mayWait reports whether the scenario does to hosts what it did when it was last shown, by the
-// same components, and that was within patienceDays: only its test or the source that it
-// covers has changed.
+// same components, and that was within patienceDays: only the order of its steps, its test or
+// the source that it covers has changed. The walk shows an order on every run.
 func (x standing) mayWait(now time.Time) bool {
 	for _, part := range []string{"hosts", "components"} {
 		if x.effect.Parts[part] != x.was.Parts[part] {
