@@ -33,7 +33,7 @@ in_each  = for module in $(MODULES); do (cd "$$module"; $(1)); done
 RACE := ./cmd/kubexm ./cmd/kubexm/console ./installer ./bundle ./bundle/archive ./bundle/fetch ./bundle/transfer ./installer/audit ./installer/engine \
     ./packaging/rpm ./packaging/system ./registry ./registry/serve \
     ./steps ./steps/cluster ./steps/connector ./steps/connector/local ./steps/connector/ssh ./steps/kubeadm ./steps/op \
-    ./steps/packages ./steps/preflight ./steps/registryd ./steps/runner
+    ./steps/packages ./steps/preflight ./steps/registryd ./steps/runner ./steps/runtime/containerd
 
 # The packages whose tests take longest: where all packages run, they begin first.
 SLOW := ./testdata/faults ./installer ./testdata/e2e ./cmd/kubexm ./testdata/lab ./bundle/archive ./testdata/hostile ./steps/node

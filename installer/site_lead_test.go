@@ -170,7 +170,7 @@ func TestTheLeadChanges(t *testing.T) {
 		}
 		s.Must(pipeline.Delete, "delete")
 		if err := s.Run(pipeline.Create, func(n *plan.Node) {
-			if n.Step.Meta().Name == "kubernetes.sign-kubelets" {
+			if n.Step.Meta().Name == "kubernetes.wait-ready" {
 				n.Step = silencing{n.Step, s, "m1"}
 			}
 		}); err != nil {

@@ -33,26 +33,34 @@ func Cluster() plan.Module {
 		store := plan.Seq(in(foundation, task.InstallEtcd()), in(foundation, task.InstallEtcdClientFiles()))
 		balancers := in(foundation, task.InstallLoadBalancers())
 
-		engine := in(foundation, task.InstallRuntime())
-		programs := in(foundation, task.InstallKubernetes()).AfterOnHosts(engine)
-		images := in(foundation, task.PreloadImages()).After(registry).AfterOnHosts(programs)
+		equipped := equip(func(t plan.Task) plan.Fragment { return in(foundation, t) }, registry)
 
 		// The further masters join one after another, and all nodes through the endpoint.
 		masters := plan.Seq(
-			in(controlPlane, task.InitControlPlane()).After(store, balancers).AfterOnHosts(images),
+			in(controlPlane, task.InitControlPlane()).After(store, balancers).AfterOnHosts(equipped),
 			in(controlPlane, task.TrustLoadBalancers()),
 			in(controlPlane, task.InstallKubeVIP()),
 			in(controlPlane, task.CheckEndpoint()),
-			in(controlPlane, task.JoinMasters()).AfterOnHosts(images),
+			in(controlPlane, task.JoinMasters()).AfterOnHosts(equipped),
 		)
 
 		network := plan.Seq(in(nodes, task.InstallNetwork()), in(nodes, task.InstallDNSCache())).After(masters)
 		// A worker gets its own load balancer once it has joined: kubeadm join needs an API server
 		// before the kubelet runs a pod. The token for the joins is valid for minutes: it is created
 		// when the images are on all workers.
-		workers := plan.Then(in(nodes, task.JoinWorkers()), in(nodes, task.BalanceOnWorkers())).After(masters, images)
-		return plan.Seq(prepared, plan.Overlap(registry, store, balancers, engine, programs, images, masters, network, workers))
+		workers := plan.Then(in(nodes, task.JoinWorkers()), in(nodes, task.BalanceOnWorkers())).After(masters, equipped)
+		return plan.Seq(prepared, plan.Overlap(registry, store, balancers, equipped, masters, network, workers))
 	}}
+}
+
+// equip brings programs and images to the nodes. The runtime starts and pulls images while the
+// programs of Kubernetes come; images come from the registry once it is filled.
+func equip(do func(plan.Task) plan.Fragment, registry plan.Fragment) plan.Fragment {
+	runtime := do(task.InstallRuntime())
+	started := do(task.StartRuntime()).AfterOnHosts(runtime)
+	programs := do(task.InstallKubernetes()).AfterOnHosts(runtime)
+	images := do(task.PreloadImages()).After(registry).AfterOnHosts(started)
+	return plan.Overlap(runtime, started, programs, images)
 }
 
 // Finish ends an installation: it configures the cluster, installs the add-ons, and writes the

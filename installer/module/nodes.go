@@ -17,7 +17,7 @@ func PrepareJoining() plan.Module {
 		return plan.Seq(
 			plan.Par(do(task.PrepareNodes()), do(task.AnnounceHosts())),
 			plan.Par(
-				plan.Seq(do(task.InstallRuntime()), do(task.InstallKubernetes()), do(task.PreloadImages())),
+				equip(do, plan.Fragment{}),
 				do(task.InstallEtcdClientFiles()),
 				do(task.InstallLoadBalancers()),
 			),

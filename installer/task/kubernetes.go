@@ -105,29 +105,34 @@ func onlyWorkers(s plan.Scope) []manifest.Host {
 	return nodes(s)[masters:]
 }
 
-// Configure has the CA sign the kubelets' server certificates, labels the nodes, configures
-// CoreDNS, and waits until all nodes are Ready and the pod network runs on them. Then it restricts
-// the files that kubeadm, the kubelet and the pod network wrote to root, and installs the network's
-// command line client on masters.
+// Configure has the CA sign the kubelets' server certificates, labels the nodes, and waits until all
+// are Ready and the pod network runs on them. Then it installs and configures CoreDNS and waits for
+// it. Meanwhile it restricts the files that kubeadm, the kubelet and the pod network wrote to root,
+// and installs the network's command line client on masters.
 func Configure() plan.Task {
 	return plan.Task{Name: "configure", Plan: func(s plan.Scope) plan.Fragment {
-		var ss []steps.Step
+		var signed plan.Fragment
 		if s.Want.KubeletsAreSigned() {
-			ss = append(ss, cluster.SignKubelets(s.Want, nodes(s)))
-		}
-		ss = append(ss, cluster.LabelNodes(s.Want, nodes(s)))
-		if s.Want.ConfiguresDNS() {
-			ss = append(ss, dns.CoreDNS(s.Want))
+			signed = plan.On(s.Lead(), cluster.SignKubelets(s.Want, nodes(s)))
 		}
 		plugin := network.Of(s.Want)
-		ss = append(append(ss, cluster.WaitReady(nodes(s), s.Away)), plugin.Wait...)
+		ss := append([]steps.Step{cluster.LabelNodes(s.Want, nodes(s)), cluster.WaitNodes(nodes(s))}, plugin.Wait...)
 		if part.HasMultus(s.Want) { // it takes up the configuration that the plugin has written on each node
 			ss = append(ss, network.Multus(), network.WaitMultus())
 		}
-		if part.HasNodeCache(s.Want) {
-			ss = append(ss, dns.WaitCache(s.Want))
+		var resolving []steps.Step
+		if s.Want.ConfiguresDNS() {
+			resolving = append(resolving, dns.CoreDNS(s.Want))
 		}
-		return plan.Seq(plan.On(s.Lead(), ss...), plan.Par(plan.On(nodes(s), controlplane.RestrictFiles(s.Want)), plan.On(s.Role(manifest.RoleMaster), plugin.Tools...)))
+		resolving = append(resolving, cluster.WaitReady(nodes(s), s.Away))
+		if part.HasNodeCache(s.Want) {
+			resolving = append(resolving, dns.WaitCache(s.Want))
+		}
+		names := plan.Seq(plan.On(s.InitialMaster(), kubeadm.InstallCoreDNS()), plan.On(s.Lead(), resolving...))
+		return plan.Seq(
+			plan.Par(signed, plan.On(s.Lead(), ss...)),
+			plan.Par(names, plan.On(nodes(s), controlplane.RestrictFiles(s.Want)), plan.On(s.Role(manifest.RoleMaster), plugin.Tools...)),
+		)
 	}}
 }
 

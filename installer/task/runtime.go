@@ -49,12 +49,18 @@ func hasRegistry(s plan.Scope) bool { return part.RegistryOf(s.Want).Kind != par
 
 func registryStands(s plan.Scope) bool { return registryd.UsesExisting(s.Want) }
 
-// InstallRuntime installs the container runtime on every node. It needs no registry and runs
-// while that is being filled.
+// InstallRuntime installs the programs of the container runtime on every node.
 func InstallRuntime() plan.Task {
 	return plan.Task{Name: "install-runtime", Plan: func(s plan.Scope) plan.Fragment {
-		engine := runtime.Of(s.Want)
-		return plan.On(nodes(s), engine.Install, engine.Start(mirrors(s.Want)))
+		return plan.On(nodes(s), runtime.Of(s.Want).Install)
+	}}
+}
+
+// StartRuntime configures and starts the container runtime on every node. It needs no registry
+// and runs while that is being filled.
+func StartRuntime() plan.Task {
+	return plan.Task{Name: "start-runtime", Plan: func(s plan.Scope) plan.Fragment {
+		return plan.On(nodes(s), runtime.Of(s.Want).Start(mirrors(s.Want)))
 	}}
 }
 
@@ -69,7 +75,7 @@ func PreloadImages() plan.Task {
 	}}
 }
 
-// UninstallRuntime is the inverse of InstallRuntime, with all images unless they are
+// UninstallRuntime is the inverse of InstallRuntime and StartRuntime, with all images unless they are
 // preserved.
 func UninstallRuntime() plan.Task {
 	return plan.Task{Name: "uninstall-runtime", Plan: func(s plan.Scope) plan.Fragment {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/controlplane"
@@ -134,6 +136,12 @@ func (n node) ready() (bool, string) {
 	return false, "the kubelet has not reported yet"
 }
 
+// WaitNodes waits until nodes are Ready.
+func WaitNodes(nodes []manifest.Host) steps.Step {
+	check := func(ctx context.Context, h *steps.Host) (string, error) { return notReady(ctx, nodes, h) }
+	return waitFor("kubernetes.wait-nodes", check, "run kubectl get nodes on %s, and kubectl describe node for each that is not Ready")
+}
+
 // WaitReady waits until nodes are Ready and CoreDNS answers. Of CoreDNS's pods, those on
 // the nodes in away are not waited for: Kubernetes replaces them after five minutes
 // (the toleration of node.kubernetes.io/unreachable that every pod has).
@@ -144,15 +152,18 @@ func WaitReady(nodes []manifest.Host, away []string) steps.Step {
 		}
 		return noDNS(ctx, away, h)
 	}
+	return waitFor("kubernetes.wait-ready", check, "run kubectl get nodes,pods -A -o wide on %s, and kubectl describe for each object that is not Ready")
+}
+
+// waitFor waits until check returns "". advice has a verb for the name of the host.
+func waitFor(name string, check func(context.Context, *steps.Host) (string, error), advice string) steps.Step {
 	return &op.Do{
-		M: steps.Meta{Name: "kubernetes.wait-ready", ReadOnly: true, Timeout: kubectl.DefaultTimeout + time.Minute},
+		M: steps.Meta{Name: name, ReadOnly: true, Timeout: kubectl.DefaultTimeout + time.Minute},
 		Done: func(ctx context.Context, h *steps.Host) (bool, error) {
 			bad, err := check(ctx, h)
 			return err == nil && bad == "", err
 		},
-		Act: func(ctx context.Context, h *steps.Host) error {
-			return kubectl.Until(ctx, h, check, "run kubectl get nodes,pods -A -o wide on %s, and kubectl describe for each object that is not Ready")
-		},
+		Act: func(ctx context.Context, h *steps.Host) error { return kubectl.Until(ctx, h, check, advice) },
 	}
 }
 
@@ -205,6 +216,9 @@ func noDNS(ctx context.Context, away []string, h *steps.Host) (string, error) {
 	return "", nil
 }
 
+// parallelDrains is how many workers Drain drains at the same time. Each is a kubectl on one master.
+const parallelDrains = 8
+
 // Drain evicts the pods from the workers of a cluster before its deletion. Pods that do not
 // terminate within 30 s are deleted together with the node.
 func Drain(c *manifest.Cluster) steps.Step {
@@ -214,17 +228,19 @@ func Drain(c *manifest.Cluster) steps.Step {
 			if ok, err := controlplane.Running(ctx, h); !ok || err != nil {
 				return err // no API server that could evict pods
 			}
+			g, gctx := errgroup.WithContext(ctx)
+			g.SetLimit(parallelDrains)
 			for _, w := range nodes(c) {
 				if c.Spec.RoleGroups.Has(manifest.RoleMaster, w.Name) {
 					continue
 				}
-				_, err := h.Run(ctx, runner.Cmd{OK: []int{1}, Argv: op.Kubectl(kubectl.AdminConf,
-					"drain", w.Name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=30s")})
-				if err != nil {
+				g.Go(func() error {
+					_, err := h.Run(gctx, runner.Cmd{OK: []int{1}, Argv: op.Kubectl(kubectl.AdminConf,
+						"drain", w.Name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=30s")})
 					return err
-				}
+				})
 			}
-			return nil
+			return g.Wait()
 		},
 	}
 }

@@ -82,7 +82,7 @@ func Init(c *manifest.Cluster, pods ...controlplane.StaticPod) steps.Step {
 				return err
 			}
 			j := initJob
-			j.Argv = []string{"kubeadm", "init", "--config", configFile, "--skip-token-print"}
+			j.Argv = []string{"kubeadm", "init", "--config", configFile, "--skip-token-print", withoutCoreDNS}
 			k, err := readPreserved(ctx, h)
 			if err != nil {
 				return err

@@ -37,7 +37,7 @@ func apply(c *manifest.Cluster, step, plugin string, edit func(*manifest.Cluster
 func Of(c *manifest.Cluster) Plugin {
 	switch part.NetworkOf(c).Name {
 	case "flannel":
-		return Plugin{Install: []steps.Step{Flannel(c)}}
+		return Plugin{Install: []steps.Step{Flannel(c)}, Wait: []steps.Step{WaitFlannel()}}
 	case "calico":
 		return Plugin{
 			Install: []steps.Step{Calico(c)}, Wait: []steps.Step{WaitCalico()},

@@ -128,6 +128,7 @@ func ExistingKube(c *manifest.Cluster, s *conntest.Sim) *Kube {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.found(s)
+	k.coreDNS()
 	for _, h := range c.Spec.Hosts[1:] {
 		k.put(newObject("v1", "Node", "", h.Name))
 	}
@@ -145,6 +146,7 @@ func ExistingKubeWith(t conntest.TB, c *manifest.Cluster) (*Kube, map[string]*co
 		k.On(s, h.Name)
 	}
 	k.found(k.first())
+	k.coreDNS()
 	return k, k.hosts
 }
 

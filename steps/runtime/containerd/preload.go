@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/distribution/reference"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
@@ -83,21 +84,31 @@ func want(im manifest.ImagePin, names registry.Mapper) (wanted, error) {
 	return w, nil
 }
 
+// parallelPulls is how many images a node pulls at the same time. One alone uses one processor: a
+// layer is decompressed by one thread, and unpacked after the layers below it.
+const parallelPulls = 3
+
 // pull pulls images, and pins them once their content is synced to disk.
 func pull(ctx context.Context, h *steps.Host, c *manifest.Cluster, missing []wanted) error {
 	if err := drop(ctx, h, missing); err != nil {
 		return err
 	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallelPulls)
 	for _, w := range missing {
-		if _, err := h.Exec(ctx, "crictl", "pull", w.pull); err != nil {
-			return steps.Advise(err, "run journalctl -u containerd on %s, and check that the registry has %s", h.Name, w.pull)
-		}
-		if w.name == w.pull {
-			continue
-		}
-		if _, err := h.Exec(ctx, "ctr", "--namespace", "k8s.io", "images", "tag", "--force", w.pull, w.name); err != nil {
+		g.Go(func() error {
+			if _, err := h.Exec(gctx, "crictl", "pull", w.pull); err != nil {
+				return steps.Advise(err, "run journalctl -u containerd on %s, and check that the registry has %s", h.Name, w.pull)
+			}
+			if w.name == w.pull {
+				return nil
+			}
+			_, err := h.Exec(gctx, "ctr", "--namespace", "k8s.io", "images", "tag", "--force", w.pull, w.name)
 			return err
-		}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	return pin(ctx, h, c, missing...)
 }
