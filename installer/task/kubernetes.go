@@ -116,9 +116,9 @@ func Configure() plan.Task {
 			signed = plan.On(s.Lead(), cluster.SignKubelets(s.Want, nodes(s)))
 		}
 		plugin := network.Of(s.Want)
-		ss := append([]steps.Step{cluster.LabelNodes(s.Want, nodes(s)), cluster.WaitNodes(nodes(s))}, plugin.Wait...)
+		running := append([]steps.Step{cluster.LabelNodes(s.Want, nodes(s)), cluster.WaitNodes(nodes(s))}, plugin.Wait...)
 		if part.HasMultus(s.Want) { // it takes up the configuration that the plugin has written on each node
-			ss = append(ss, network.Multus(), network.WaitMultus())
+			running = append(running, network.Multus(), network.WaitMultus())
 		}
 		var resolving []steps.Step
 		if s.Want.ConfiguresDNS() {
@@ -128,11 +128,11 @@ func Configure() plan.Task {
 		if part.HasNodeCache(s.Want) {
 			resolving = append(resolving, dns.WaitCache(s.Want))
 		}
-		names := plan.Seq(plan.On(s.InitialMaster(), kubeadm.InstallCoreDNS()), plan.On(s.Lead(), resolving...))
-		return plan.Seq(
-			plan.Par(signed, plan.On(s.Lead(), ss...)),
-			plan.Par(names, plan.On(nodes(s), controlplane.RestrictFiles(s.Want)), plan.On(s.Role(manifest.RoleMaster), plugin.Tools...)),
-		)
+		up := plan.On(s.Lead(), running...)
+		names := plan.Seq(plan.On(s.InitialMaster(), kubeadm.InstallCoreDNS()), plan.On(s.Lead(), resolving...)).After(up)
+		restricted := plan.On(nodes(s), controlplane.RestrictFiles(s.Want)).After(signed, up)
+		tools := plan.On(s.Role(manifest.RoleMaster), plugin.Tools...).After(up)
+		return plan.Overlap(signed, up, names, restricted, tools)
 	}}
 }
 
