@@ -86,10 +86,13 @@ func Start(c *manifest.Cluster, sim *conntest.Sim, store func() http.Handler) *R
 }
 
 // Stop stops the registry and closes its connections, whatever state its units have: in a
-// synctest bubble that has ended no time passes, and no write would time out.
+// synctest bubble that has ended no time passes, and no write would time out. The connections
+// are closed before the server is: it would first write the end of TLS to a client that may do
+// the same at that moment, and hold a lock that another connection waits for.
 func (r *Registry) Stop() {
-	_ = r.server.Close()
+	_ = r.Close()
 	r.Restart()
+	_ = r.server.Close()
 }
 
 // Accept implements net.Listener.
