@@ -157,7 +157,8 @@ func (g *clusterSite) between(host, part string) bool {
 // plane that was whole, while nobody wants the cluster gone.
 func (g *clusterSite) watchKubeadm(name string, sim *conntest.Sim) {
 	sim.HandleProgram("kubeadm", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
-		if len(c.Argv) > 1 && (c.Argv[1] == "init" || c.Argv[1] == "reset") && g.whole(name) && !g.deleting() {
+		remakes := len(c.Argv) > 1 && (c.Argv[1] == "reset" || c.Argv[1] == "init" && !slices.Contains(c.Argv, "phase"))
+		if remakes && g.whole(name) && !g.deleting() {
 			g.mu.Lock()
 			defer g.mu.Unlock()
 			g.wrong = append(g.wrong, fmt.Sprintf("kubeadm %s ON A CONTROL PLANE THAT WAS WHOLE, on %s", c.Argv[1], name))
