@@ -16,10 +16,10 @@ const withoutCoreDNS = "--skip-phases=addon/coredns"
 
 // InstallCoreDNS installs CoreDNS with kubeadm's own phase, on the master on which kubeadm init
 // has run. It runs once the pod network is up on all nodes. kubeadm init would do it when the
-// first master is the only node, and all replicas would run there: the scheduler moves no pod
-// later. And their first start would fail while the network plugin is starting, after which the
-// kubelet waits 10 seconds and more (backOffPeriod, kubernetes/pkg/kubelet/kubelet.go). An
-// existing Deployment stays as it is.
+// first master is the only node, and all replicas would stay there: the scheduler moves no pod
+// later. Their first start would fail while the network plugin starts, and the kubelet then waits
+// 10 seconds and more (backOffPeriod, kubernetes/pkg/kubelet/kubelet.go). An existing Deployment
+// stays as it is.
 func InstallCoreDNS() steps.Step {
 	return &op.Do{
 		M: steps.Meta{Name: "kubeadm.install-coredns", Needs: images("coredns"), Timeout: 2 * time.Minute, Retry: steps.Retry{Times: 5, Wait: 3 * time.Second}},

@@ -25,12 +25,7 @@ func Calico(c *manifest.Cluster) steps.Step {
 
 // WaitCalico waits until calico runs on all nodes, and its controllers run: nodes are Ready as soon as
 // its CNI plugin is installed.
-func WaitCalico() steps.Step {
-	need := manifest.Need{Kind: manifest.File, Name: "calico"}
-	return kubectl.WaitFor("network.wait-calico", []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		return h.ReadArtifact(ctx, need)
-	})
-}
+func WaitCalico() steps.Step { return wait("network.wait-calico", "calico") }
 
 // calicoctl is calico's command line client, and its configuration, with which it reads the API server.
 func calicoctl() []op.Resource {

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/steps"
-	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
 // Flannel applies flannel's manifest with the cluster's pod ranges and backend.
@@ -21,12 +19,7 @@ func Flannel(c *manifest.Cluster) steps.Step {
 
 // WaitFlannel waits until flannel runs on all nodes: nodes are Ready as soon as its CNI plugin is
 // configured, but pods get no address before the daemon runs.
-func WaitFlannel() steps.Step {
-	need := manifest.Need{Kind: manifest.File, Name: "flannel"}
-	return kubectl.WaitFor("network.wait-flannel", []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
-		return h.ReadArtifact(ctx, need)
-	})
-}
+func WaitFlannel() steps.Step { return wait("network.wait-flannel", "flannel") }
 
 // flannelFor returns flannel's manifest with the settings of the config.
 func flannelFor(c *manifest.Cluster, text []byte) ([]byte, error) {

@@ -33,6 +33,14 @@ func apply(c *manifest.Cluster, step, plugin string, edit func(*manifest.Cluster
 	})
 }
 
+// wait returns a step that waits until what the bundle's manifest of a plugin runs is ready.
+func wait(step, plugin string) steps.Step {
+	need := manifest.Need{Kind: manifest.File, Name: plugin}
+	return kubectl.WaitFor(step, []manifest.Need{need}, func(ctx context.Context, h *steps.Host) ([]byte, error) {
+		return h.ReadArtifact(ctx, need)
+	})
+}
+
 // Of returns the pod network plugin of a config.
 func Of(c *manifest.Cluster) Plugin {
 	switch part.NetworkOf(c).Name {

@@ -40,6 +40,10 @@ func TestPhases(t *testing.T) {
 		c := s.recorded(t, args...)
 		ours = c.phases(t)
 		t.Logf("steps of a second and more, from when to when:\n%s", c.longSteps())
+		nodes := strings.Fields(s.kubectl(t, "get", "pods", "-n", "kube-system", "-l", "k8s-app=kube-dns", "-o", "jsonpath={.items[*].spec.nodeName}"))
+		if len(nodes) != 2 || nodes[0] == nodes[1] {
+			t.Errorf("CoreDNS runs on %q, want two nodes", nodes)
+		}
 		second = map[string]time.Duration{"all": s.recorded(t, args...).length}
 		deleted = map[string]time.Duration{"all": s.recorded(t, "delete", "cluster", "-f", args[len(args)-1], "--yes").length}
 	})
