@@ -49,11 +49,19 @@ func WaitFor(name string, needs []manifest.Need, body Body) steps.Step {
 	}
 }
 
-// Until calls check every 2 s until it returns "", or Patience has passed. The error is what
-// check returned last. advice must have a verb for the name of the host.
+// reportInterval is how long a wait takes until it reports what is missing, and between reports.
+const reportInterval = 10 * time.Second
+
+// Until calls check every 2 s until it returns "", or DefaultTimeout has passed, and reports what it
+// waits for. The error is what check returned last. advice must have a verb for the name of the host.
 func Until(ctx context.Context, h *steps.Host, check func(context.Context, *steps.Host) (string, error), advice string) error {
+	message, reported := "", time.Now()
 	return steps.Until(ctx, DefaultTimeout, 2*time.Second, func(ctx context.Context) error {
 		bad, err := check(ctx, h)
+		if now := time.Now(); err == nil && bad != "" && bad != message && now.Sub(reported) >= reportInterval {
+			h.ReportWait(bad)
+			message, reported = bad, now
+		}
 		if err == nil && bad != "" {
 			err = steps.Advise(errors.New(bad), advice, h.Name)
 		}
