@@ -34,7 +34,8 @@ type Recipe struct {
 	Address       string `yaml:"address,omitempty" json:"address,omitempty"`
 	DigestAddress string `yaml:"digestAddress,omitempty" json:"digestAddress,omitempty"` // where upstream publishes the sha256
 	Archive       string `yaml:"archive,omitempty" json:"archive,omitempty"`             // "tar.gz", or "" for a plain file
-	// Chart is the address of the Helm chart, recorded but not yet resolved.
+	// Chart is the address of the Helm chart. A component of kind chart is installed from it, and its
+	// SHA256 is the chart's; for other kinds it is recorded only.
 	Chart string `yaml:"chart,omitempty" json:"chart,omitempty"`
 	// Architectures with a build, if SHA256 does not list them. If neither lists any, one file
 	// is for all architectures.
@@ -122,6 +123,9 @@ func (c *Component) release(version string) Release {
 	slices.Sort(r.Architectures)
 	return r
 }
+
+// ChartAddress returns the address of a version's chart from the template of a Recipe.
+func ChartAddress(template, version string) string { return expand(template, version, "") }
 
 // expand replaces the placeholders of a template.
 func expand(template, version, arch string) string {

@@ -207,8 +207,10 @@ func addonWants(c *manifest.Cluster) []want {
 
 // toolWants requires helm if the config has charts to install.
 func toolWants(c *manifest.Cluster) []want {
-	chart := slices.ContainsFunc(c.Spec.Addons, func(a manifest.Addon) bool { return a.Form() == manifest.Chart })
-	if chart || part.NetworkOf(c).Chart {
+	if part.NetworkOf(c).Chart {
+		return []want{{component: "helm", parts: files, path: "spec.network.plugin"}}
+	}
+	if slices.ContainsFunc(c.Spec.Addons, func(a manifest.Addon) bool { return a.Form() == manifest.Chart }) {
 		return []want{{component: "helm", parts: files, path: "spec.addons"}}
 	}
 	return nil

@@ -73,7 +73,11 @@ func (l *locker) want(w want) {
 		return
 	}
 	l.current.Components[w.component] = version
-	if w.parts&files != 0 && release.Address != "" {
+	switch {
+	case w.parts&files == 0:
+	case component.Kind == manifest.Chart && release.Chart != "":
+		l.artifact(matrixChart(w.component, version, release))
+	case release.Address != "":
 		l.files(w, component.Kind, version, release)
 	}
 	if w.parts&images != 0 {
@@ -162,6 +166,18 @@ func (l *locker) files(w want, kind manifest.Kind, version string, r Release) {
 		}
 		l.artifact(newArtifact(kind, w.component, version, manifest.Platform{OS: p.OS, Arch: p.Arch}, r))
 	}
+}
+
+// matrixChart returns the chart of a release.
+func matrixChart(name, version string, r Release) manifest.Artifact {
+	a := manifest.Artifact{
+		ID: artifactID(manifest.Chart, name, version, manifest.Platform{}), Kind: manifest.Chart, Name: name, Version: version,
+		Address: ChartAddress(r.Chart, version), SHA256: r.SHA256[anyArch],
+	}
+	if a.SHA256 != "" {
+		a.Trust = manifest.FromCatalog
+	}
+	return a
 }
 
 // newArtifact expands the templates of a release for one platform.

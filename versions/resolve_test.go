@@ -161,7 +161,7 @@ func TestWhatAConfigAsksFor(t *testing.T) {
 		{"no network plugin", func(s *manifest.Spec) { s.Network.Plugin = "none" }, nil, []string{"flannel/flannel", "helm=v3.18.4"}},
 		{"calicoctl follows calico", func(s *manifest.Spec) { s.Network = manifest.Network{Plugin: "calico", Version: "v3.29.7"} },
 			[]string{"calico=v3.29.7", "calicoctl=v3.29.7", "calico/node"}, nil},
-		{"helm for charts", func(s *manifest.Spec) { s.Network.Plugin = "kube-ovn" }, []string{"helm=v3.18.4", "kube-ovn/kube-ovn"}, nil},
+		{"helm for charts", func(s *manifest.Spec) { s.Network.Plugin = "kube-ovn" }, []string{"helm=v3.18.4", "kube-ovn=v1.15.24"}, []string{"kube-ovn/kube-ovn"}},
 		{"local cache for zones", func(s *manifest.Spec) { s.DNS.NodeLocalDNS.ExternalZones = make([]manifest.ExternalZone, 1) }, []string{"node-local-dns"}, nil},
 	}
 	c := load(t)

@@ -13,11 +13,11 @@ import (
 	"github.com/mensylisir/kubexm/versions"
 )
 
-// generate joins sources, facts and tags into one document per component.
-func generate(sources map[string]*source, f *facts, tagged map[string]map[string]tagged) (map[string]*versions.Document, error) {
+// generate joins sources, facts, tags and indexes of charts into one document per component.
+func generate(sources map[string]*source, f *facts, tagged map[string]map[string]tagged, charted map[string]map[string]charted) (map[string]*versions.Document, error) {
 	out := map[string]*versions.Document{}
 	for name, s := range sources {
-		g := &generator{name: name, source: s, facts: f, tagged: tagged[name], doc: &versions.Document{
+		g := &generator{name: name, source: s, facts: f, tagged: tagged[name], charted: charted[name], doc: &versions.Document{
 			APIVersion: manifest.APIVersion, Kind: versions.DocumentKind,
 			Components: map[string]*versions.Component{name: &s.Component},
 		}}
@@ -31,11 +31,12 @@ func generate(sources map[string]*source, f *facts, tagged map[string]map[string
 
 // generator generates one component's document.
 type generator struct {
-	name   string
-	source *source
-	facts  *facts
-	tagged map[string]tagged
-	doc    *versions.Document
+	name    string
+	source  *source
+	facts   *facts
+	tagged  map[string]tagged
+	charted map[string]charted
+	doc     *versions.Document
 }
 
 func (g *generator) run() error {
@@ -91,6 +92,7 @@ func (g *generator) versions() []string {
 		add(slices.Collect(maps.Keys(g.facts.addons[s.Addon]))...)
 	}
 	add(slices.Collect(maps.Keys(g.tagged))...)
+	add(slices.Collect(maps.Keys(g.charted))...)
 	add(s.Known...)
 	add(s.Published...)
 	return slices.Sorted(maps.Keys(all))
@@ -116,13 +118,12 @@ func (g *generator) release(v string) (versions.Release, error) {
 		}
 		r.Kubernetes = fmt.Sprintf(">=%d.%d, <%d.%d", x.Major(), x.Minor(), x.Major(), x.Minor()+1)
 	}
+	if r.Kubernetes == "" {
+		r.Kubernetes = g.charted[v].Kubernetes
+	}
 	g.digests(v, &r)
 	if g.source.Addon != "" {
-		refs := slices.Clone(g.facts.addons[g.source.Addon][v])
-		for _, more := range g.source.More {
-			refs = append(refs, strings.ReplaceAll(more, "{version}", strings.TrimPrefix(v, "v")))
-		}
-		r.Images = g.images(refs)
+		r.Images = g.images(slices.Clone(g.facts.addons[g.source.Addon][v]))
 	}
 	if t := g.tagged[v]; len(t.Images) > 0 {
 		r.Images = g.images(slices.Sorted(maps.Keys(t.Images)))
@@ -142,6 +143,9 @@ func (g *generator) release(v string) (versions.Release, error) {
 func (g *generator) digests(v string, r *versions.Release) {
 	if t := g.tagged[v]; t.SHA256 != "" {
 		r.SHA256 = map[string]string{"any": t.SHA256}
+	}
+	if c := g.charted[v]; c.SHA256 != "" {
+		r.SHA256 = map[string]string{"any": c.SHA256}
 	}
 	row := g.facts.checksums[g.source.Table][v]
 	for arch, sum := range row {

@@ -42,7 +42,11 @@ func inputs(t *testing.T) (map[string]*source, map[string]map[string]tagged) {
 func generated(t *testing.T, f *facts) map[string]*versions.Document {
 	t.Helper()
 	sources, tagged := inputs(t)
-	docs, err := generate(sources, f, tagged)
+	charted, err := readCharts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := generate(sources, f, tagged, charted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,12 +140,13 @@ func TestGenerateFromSmallFacts(t *testing.T) {
 		"kubelet":    {Table: "kubelet", Component: versions.Component{Follows: "kubernetes"}},
 		"tool":       {Table: "tool", Prefix: "v", Take: ">=1", Only: []string{"amd64"}, Minor: true, Published: []string{"1.4.0"}},
 		"pause":      {Kubeadm: "pause"},
-		"addon":      {Addon: "a/b", More: []string{"h.io/x/three:{version}"}},
+		"addon":      {Addon: "a/b"},
+		"chart":      {Prefix: "v", Rules: []rule{{In: "<2", Release: versions.Release{Kubernetes: ">=1.20"}}}},
 		"tagged":     {Prefix: "v", Rules: []rule{{In: "<2", Release: versions.Release{Kubernetes: ">=1.20"}}, {In: ">=1", Release: versions.Release{Kubernetes: "no"}}}},
 	}
 	docs, err := generate(sources, f, map[string]map[string]tagged{
 		"tagged": {"1.0.0": {SHA256: "11", Images: map[string]string{"h.io/y:1": "sha256:22", "h.io/z:1": ""}}},
-	})
+	}, map[string]map[string]charted{"chart": {"1.0.0": {SHA256: "33", Kubernetes: ">=1.1"}, "2.0.0": {SHA256: "44", Kubernetes: ">=1.23"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,8 +165,12 @@ func TestGenerateFromSmallFacts(t *testing.T) {
 		},
 		"pause": {"3.9": {}},
 		"addon": {"v2": {Recipe: versions.Recipe{Images: []versions.Image{
-			image("addon/one", "h.io/x/one:1"), image("addon/three", "h.io/x/three:2"), image("addon/two", "h.io/x/two:2"),
+			image("addon/one", "h.io/x/one:1"), image("addon/two", "h.io/x/two:2"),
 		}}}},
+		"chart": {
+			"v1.0.0": {Kubernetes: ">=1.20", SHA256: map[string]string{"any": "33"}},
+			"v2.0.0": {Kubernetes: ">=1.23", SHA256: map[string]string{"any": "44"}},
+		},
 		"tagged": {"v1.0.0": {Kubernetes: ">=1.20", SHA256: map[string]string{"any": "11"}, Recipe: versions.Recipe{Images: []versions.Image{
 			image("tagged/y", "h.io/y:1"), image("tagged/z", "h.io/z:1"),
 		}}}},

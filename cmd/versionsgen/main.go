@@ -15,11 +15,14 @@ func main() {
 	out := flag.String("out", "versions/data", "folder to write the matrix into")
 	clones := flag.String("clones", "", "folder with clones of the repositories in source.yaml, as owner/name")
 	tags := flag.String("tags", "", "file to write what the clones' tags hold into")
+	charts := flag.String("charts", "", "file to write what the clones' indexes of charts hold into")
 	flag.Parse()
 	var err error
 	switch {
 	case *clones != "" && *tags != "":
 		err = writeTags(context.Background(), *clones, *tags)
+	case *clones != "" && *charts != "":
+		err = writeCharts(context.Background(), *clones, *charts)
 	case *facts != "":
 		err = writeMatrix(*facts, *out)
 	default:
@@ -45,7 +48,11 @@ func writeMatrix(factsDir, out string) error {
 	if err != nil {
 		return err
 	}
-	docs, err := generate(sources, f, tagged)
+	charted, err := readCharts()
+	if err != nil {
+		return err
+	}
+	docs, err := generate(sources, f, tagged, charted)
 	if err != nil {
 		return err
 	}
@@ -61,11 +68,27 @@ func writeTags(ctx context.Context, clones, file string) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	b.WriteString(tagsHeader)
-	e := yaml.NewEncoder(&b)
+	return writeTable(file, tagsHeader, found)
+}
+
+func writeCharts(ctx context.Context, clones, file string) error {
+	sources, err := readSources()
+	if err != nil {
+		return err
+	}
+	found, err := readIndexes(ctx, clones, sources)
+	if err != nil {
+		return err
+	}
+	return writeTable(file, chartsHeader, found)
+}
+
+// writeTable writes a table as YAML below a header.
+func writeTable(file, header string, table any) error {
+	b := bytes.NewBufferString(header)
+	e := yaml.NewEncoder(b)
 	e.SetIndent(2)
-	if err := e.Encode(found); err != nil {
+	if err := e.Encode(table); err != nil {
 		return err
 	}
 	if err := e.Close(); err != nil {

@@ -22,9 +22,9 @@ type source struct {
 	versions.Component `yaml:",inline"`
 	Table              string   `yaml:"table"`
 	Addon              string   `yaml:"addon"`
-	More               []string `yaml:"more"`
 	Kubeadm            string   `yaml:"kubeadm"`
 	Tags               *tags    `yaml:"tags"`
+	Charts             *charts  `yaml:"charts"`
 	Prefix             string   `yaml:"prefix"`
 	Known              []string `yaml:"known"`
 	Published          []string `yaml:"published"`
