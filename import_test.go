@@ -64,7 +64,7 @@ var kubexm = house{
 		"steps/cluster":                 append([]string{"steps/controlplane", "steps/kubectl"}, domain...),              // it speaks to what runs, as its admin
 		"steps/loadbalancer":            append([]string{"steps/controlplane", "steps/kubectl", "steps/pki"}, domain...), // the cluster's CA signs what it checks servers with, and kube-vip starts with the control plane
 		"steps/dns":                     append([]string{"steps/kubectl"}, domain...),                                    // it applies a manifest
-		"steps/network":                 append([]string{"steps/kubectl"}, domain...),                                    // it applies a manifest
+		"steps/network":                 append([]string{"steps/addon", "steps/kubectl"}, domain...),                     // it applies a manifest, or installs a chart as add-ons are
 		"steps/node":                    append([]string{"steps/controlplane", "steps/packages"}, domain...),             // a name means something else on a master that has joined
 		"steps/packages":                {"steps", "steps/op", "steps/runner"},
 		"steps/preflight":               append([]string{"steps/packages", "steps/loadbalancer"}, domain...), // they say which hosts cannot be given any, and which can hold a virtual IP

@@ -12,6 +12,7 @@ import (
 	"github.com/mensylisir/kubexm/bundle/chart"
 	"github.com/mensylisir/kubexm/bundle/discover"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 )
 
 // Reader pins and reads files and charts. *fetch.Client implements it.
@@ -144,8 +145,13 @@ func ownersOf(c *manifest.Cluster, a manifest.Artifact) []manifest.Addon {
 			out = append(out, x)
 		}
 	}
+	network, charted := part.NetworkChart(c)
 	ext := path.Ext(a.Address)
-	if a.Name == c.Spec.Network.Plugin && a.Kind == manifest.File && (ext == ".yaml" || ext == ".yml") {
+	switch {
+	case a.Name != c.Spec.Network.Plugin:
+	case a.Kind == manifest.Chart && charted:
+		out = append(out, network)
+	case a.Kind == manifest.File && !charted && (ext == ".yaml" || ext == ".yml"):
 		out = append(out, manifest.Addon{Name: a.Name})
 	}
 	return out

@@ -46,8 +46,8 @@ func CheckValues(c *manifest.Cluster, base string) manifest.Problems {
 // config.
 func valuesProblems(c *manifest.Cluster, a manifest.Addon, e *chart.ValuesError) manifest.Problems {
 	at := slices.IndexFunc(c.Spec.Addons, same(a))
-	if at < 0 {
-		return manifest.Problems{{Message: e.Error()}}
+	if at < 0 { // the pod network
+		at = manifest.NetworkValues
 	}
 	var out manifest.Problems
 	for _, w := range e.Wrong {

@@ -70,7 +70,7 @@ func looks(argv []string) bool {
 // TestNoDriftAfterCreate: what was just made is as its record says, whatever the config;
 // and no command of the look changes anything.
 func TestNoDriftAfterCreate(t *testing.T) {
-	for _, name := range thirdInShort([]string{"site", "masters", "etcd-hosts", "addons", "no-registry", "packages", "masters-stacked", "load-balancers", "load-balancers-nginx", "load-balancers-workers", "kube-vip", "calico"}) {
+	for _, name := range thirdInShort([]string{"site", "masters", "etcd-hosts", "addons", "no-registry", "packages", "masters-stacked", "load-balancers", "load-balancers-nginx", "load-balancers-workers", "kube-vip", "calico", "cilium"}) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t, name)

@@ -57,7 +57,7 @@ func lists(t *testing.T, config, role string, hosts ...string) string {
 // TestNodesJoinAndLeave: a worker and a master join clusters of each kind, a creation has
 // nothing left to do, and after they have left everything is as before.
 func TestNodesJoinAndLeave(t *testing.T) {
-	for _, name := range thirdInShort([]string{"masters-stacked", "etcd-hosts", "load-balancers", "load-balancers-workers", "kube-vip", "no-registry", "calico"}) {
+	for _, name := range thirdInShort([]string{"masters-stacked", "etcd-hosts", "load-balancers", "load-balancers-workers", "kube-vip", "no-registry", "calico", "cilium"}) {
 		each(t, []string{name}, func(s *site) {
 			s.Must(pipeline.Create, "create")
 			before := s.hostsState()

@@ -21,7 +21,7 @@ import (
 )
 
 // clusters are the configs that whole runs are tried on.
-var clusters = []string{"single", "site", "dual-stack", "dns", "addons", "masters", "masters-stacked", "etcd-hosts", "packages", "registry-existing", "no-registry", "calico"}
+var clusters = []string{"single", "site", "dual-stack", "dns", "addons", "masters", "masters-stacked", "etcd-hosts", "packages", "registry-existing", "no-registry", "calico", "cilium"}
 
 // each tries something on the site of each config, in a time of its own: waits
 // take none. A short run takes every third config.

@@ -26,8 +26,8 @@ type Cluster struct {
 	// Spec is the desired state of the cluster and of its bundle.
 	Spec Spec `yaml:"spec,omitempty"`
 
-	public []byte      // the result of Public for a decoded Cluster
-	values []writtenAt // of each add-on, for problems that are found in them later
+	public []byte            // the result of Public for a decoded Cluster
+	values map[int]writtenAt // for problems that are found in charts' values later
 }
 
 // Metadata names a cluster.

@@ -196,6 +196,7 @@ var docstrings = map[string]string{
 	"Network.KubeServiceCIDR":           "kubeServiceCIDR is the address range of services: one range, or one IPv4 and one IPv6 range.",
 	"Network.Multus":                    "Multus gives pods additional network interfaces, with any plugin.",
 	"Network.Plugin":                    "Plugin is the network plugin (CNI); none installs no plugin.",
+	"Network.Values":                    "Values of the plugin's chart, as in Helm's values.yaml, for the plugins that have one: cilium, kube-ovn and hybridnet. They are added to the values that kubexm sets, and have precedence over them. They are stored in the bundle unencrypted: do not put secrets here.",
 	"Network.Version":                   "Version of the plugin. Default: the version in the version matrix for spec.kubernetes.version.",
 	"NodeLocalDNS":                      "NodeLocalDNS is a DNS cache on each node.",
 	"NodeLocalDNS.Enabled":              "Enabled installs the cache. Default: true if externalZones are set, else false.",

@@ -3,7 +3,7 @@ package manifest
 // Network is the pod network and the address ranges.
 type Network struct {
 	// Plugin is the network plugin (CNI); none installs no plugin.
-	Plugin string `yaml:"plugin,omitempty" default:"calico" enum:"calico|flannel|cilium|kube-ovn|hybridnet|none" built:"calico|flannel|none" effect:"network=outage"`
+	Plugin string `yaml:"plugin,omitempty" default:"calico" enum:"calico|flannel|cilium|kube-ovn|hybridnet|none" built:"calico|flannel|cilium|none" effect:"network=outage"`
 	// Version of the plugin. Default: the version in the version matrix for
 	// spec.kubernetes.version.
 	Version string `yaml:"version,omitempty" format:"version" effect:"upgrade,network" install:"lock"`
@@ -18,6 +18,10 @@ type Network struct {
 	Calico Calico `yaml:"calico,omitempty"`
 	// Flannel settings, for plugin flannel.
 	Flannel Flannel `yaml:"flannel,omitempty"`
+	// Values of the plugin's chart, as in Helm's values.yaml, for the plugins that have one: cilium,
+	// kube-ovn and hybridnet. They are added to the values that kubexm sets, and have precedence over
+	// them. They are stored in the bundle unencrypted: do not put secrets here.
+	Values map[string]any `yaml:"values,omitempty" effect:"network"`
 	// Multus gives pods additional network interfaces, with any plugin.
 	Multus Switch `yaml:"multus,omitempty" effect:"network"`
 }

@@ -65,7 +65,7 @@ func SupportedFields() []string {
 		"spec.etcd.external.endpoints", "spec.etcd.external.caFile", "spec.etcd.external.certFile", "spec.etcd.external.keyFile",
 		"spec.network.plugin", "spec.network.version", "spec.network.kubePodsCIDR", "spec.network.kubeServiceCIDR", "spec.network.flannel.backend",
 		"spec.network.ippool.blockSize", "spec.network.calico.ipipMode", "spec.network.calico.vxlanMode", "spec.network.calico.vethMTU",
-		"spec.network.multus.enabled", "spec.storage.openebs.basePath", "spec.storage.nfs.server", "spec.storage.nfs.path",
+		"spec.network.values", "spec.network.multus.enabled", "spec.storage.openebs.basePath", "spec.storage.nfs.server", "spec.storage.nfs.path",
 		"spec.registry.type", "spec.registry.version", "spec.registry.privateRegistry", "spec.registry.namespaceOverride", "spec.registry.registryDataDir",
 		"spec.registry.auths.username", "spec.registry.auths.password", "spec.registry.auths.pullUsername", "spec.registry.auths.pullPassword",
 		"spec.registry.auths.skipTLSVerify", "spec.registry.auths.plainHTTP", "spec.registry.auths.certsPath",

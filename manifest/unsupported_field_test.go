@@ -219,10 +219,10 @@ func TestChoicesAreSaid(t *testing.T) {
 		t.Errorf("of what can be installed: %v", got)
 	}
 	want := []string{
-		"8:21: warning: spec.network.plugin: accepted, not yet built: installing with cilium; only " + sentence(words[Network]("Plugin", "built")) + " can be installed",
+		"8:21: warning: spec.network.plugin: accepted, not yet built: installing with kube-ovn; only " + sentence(words[Network]("Plugin", "built")) + " can be installed",
 		"9:20: warning: spec.registry.type: accepted, not yet built: installing with harbor; only registry, external and none can be installed",
 	}
-	got := said(hosts + "  network: {plugin: cilium}\n  registry: {type: harbor}\n")
+	got := said(hosts + "  network: {plugin: kube-ovn}\n  registry: {type: harbor}\n")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -43,6 +43,9 @@ func (d *config) kubeProxyRules(c *Cluster, m int) {
 	}
 }
 
+// chartPlugins are the network plugins that have a Helm chart in the version matrix.
+var chartPlugins = []string{"cilium", "kube-ovn", "hybridnet"}
+
 func (d *config) networkRules(c *Cluster) {
 	n := c.Spec.Network
 	if !d.Valid("spec.network.plugin") {
@@ -55,6 +58,9 @@ func (d *config) networkRules(c *Cluster) {
 		if n.Plugin != other && d.Written("spec.network."+other) {
 			d.Warn("spec.network."+other, "leave it out", "has no effect if the plugin is %s", n.Plugin)
 		}
+	}
+	if len(n.Values) > 0 && !slices.Contains(chartPlugins, n.Plugin) {
+		d.Warn("spec.network.values", "leave it out", "has no effect if the plugin is %s", n.Plugin)
 	}
 	if n.Plugin == "none" && n.Version != "" {
 		d.Warn("spec.network.version", "leave it out", "has no effect if the plugin is none")

@@ -31,6 +31,7 @@ func (d *config) validateRanges(c *Cluster) {
 		d.Fail(d.firstWrittenOf(servicesField, podsField), "write ranges of the same families for pods and services",
 			"the service ranges are %s, but the pod ranges are %s", families(services), families(pods))
 	}
+	d.validateCilium(c, pods)
 	d.addressesOutside(c, pods, services)
 }
 
@@ -40,6 +41,13 @@ func (d *config) validateMultus(c *Cluster) {
 	if n := c.Spec.Network; n.Multus.Enabled && n.Plugin == "none" {
 		d.Fail("spec.network.multus.enabled", "choose a plugin in spec.network.plugin, or install multus after your own pod network, as an add-on",
 			"multus needs the configuration of a pod network, but spec.network.plugin is none")
+	}
+}
+
+// validateCilium checks that pods have IPv4 addresses: in its tunnels cilium reaches other nodes by IPv4.
+func (d *config) validateCilium(c *Cluster, pods []netip.Prefix) {
+	if c.Spec.Network.Plugin == "cilium" && len(pods) > 0 && families(pods) == "IPv6" {
+		d.Fail(podsField, "add an IPv4 range, or write plugin: calico or flannel", "has only IPv6 ranges, but kubexm configures cilium for IPv4 or both families")
 	}
 }
 

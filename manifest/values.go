@@ -14,30 +14,45 @@ type writtenAt struct {
 	node *yaml.Node
 }
 
-// valuesPlaces returns the place of each add-on's values, or of the add-on if it has no values.
-// They are checked against the chart's schema later.
-func (d *config) valuesPlaces(c *Cluster) []writtenAt {
-	var out []writtenAt
-	for i := range c.Spec.Addons {
-		at := document.Indexed("spec.addons", i) + ".values"
-		out = append(out, writtenAt{path: d.AsWritten(at), node: d.Place(at)})
+// NetworkValues is the index for ValuesProblem of the values of the pod network's chart.
+const NetworkValues = -1
+
+// valuesPlaces returns the place of the values of each add-on and of the pod network, by index, or of
+// the add-on or the network if it has no values. They are checked against the chart's schema later.
+func (d *config) valuesPlaces(c *Cluster) map[int]writtenAt {
+	out := map[int]writtenAt{}
+	for i := NetworkValues; i < len(c.Spec.Addons); i++ {
+		at := valuesPath(i)
+		out[i] = writtenAt{path: d.AsWritten(at), node: d.Place(at)}
 	}
 	return out
 }
 
-// ValuesProblem returns an error in the values of the add-on with an index. Its place is that
-// of the value, or of the nearest enclosing value in the document.
-func (c *Cluster) ValuesProblem(addon int, path []string, message, advice string) Problem {
-	p := Problem{Path: document.Indexed("spec.addons", addon) + ".values", Message: message, Advice: advice}
+// valuesPath returns the path of the values with an index.
+func valuesPath(i int) string {
+	if i == NetworkValues {
+		return "spec.network.values"
+	}
+	return document.Indexed("spec.addons", i) + ".values"
+}
+
+// ValuesProblem returns an error in the values of the add-on with an index, or of NetworkValues. Its
+// place is that of the value, or of the nearest enclosing value in the document.
+func (c *Cluster) ValuesProblem(of int, path []string, message, advice string) Problem {
+	p := Problem{Path: valuesPath(of), Message: message, Advice: advice}
 	var n *yaml.Node
-	if addon < len(c.values) {
-		p.Path, n = c.values[addon].path, c.values[addon].node
+	if written, ok := c.values[of]; ok {
+		p.Path, n = written.path, written.node
 	}
 	if n != nil {
 		p.Line, p.Column = n.Line, n.Column
 	}
-	if len(c.Spec.Addons[addon].Values) == 0 {
-		n = nil // the place is the add-on; path is not about its fields
+	values := c.Spec.Network.Values
+	if of != NetworkValues {
+		values = c.Spec.Addons[of].Values
+	}
+	if len(values) == 0 {
+		n = nil // the place is the add-on or the network; path is not about its fields
 	}
 	for _, name := range path {
 		key, value, inList := child(n, name)

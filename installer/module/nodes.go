@@ -35,7 +35,7 @@ func Join() plan.Module {
 
 // FinishJoining configures the nodes that joined, and writes the cluster record last.
 func FinishJoining() plan.Module {
-	return plan.Module{Name: "finish", Plan: plan.Sequential(task.Configure(), task.CheckJoined(), task.Record())}
+	return plan.Module{Name: "finish", Plan: plan.Sequential(task.Configure(), task.InstallHelm(), task.CheckJoined(), task.Record())}
 }
 
 // CheckDeparture checks a cluster before hosts leave it.

@@ -131,6 +131,7 @@ var changes = map[string][]string{
 	"spec.network.calico.ipipMode":                 append([]string{"ipipMode: Never", "ipipMode: Always"}, withCalico...),
 	"spec.network.calico.vxlanMode":                append([]string{"vxlanMode: Never", "vxlanMode: Always"}, withCalico...),
 	"spec.network.calico.vethMTU":                  append([]string{"vethMTU: 0", "vethMTU: 1400"}, withCalico...),
+	"spec.network.values":                          {"mtu: 1400", "mtu: 1450", "plugin: flannel", "plugin: cilium", "flannel: {backend: vxlan}", "values: {mtu: 1400}"},
 	"spec.network.multus.enabled":                  {"multus: {enabled: false}", "multus: {enabled: true}", "flannel: {backend: vxlan}", "flannel: {backend: vxlan}, multus: {enabled: false}"},
 	"spec.kubernetes.nodeFeatureDiscovery.enabled": {"featureGates: {GracefulNodeShutdown: true}", "featureGates: {GracefulNodeShutdown: true}\n    nodeFeatureDiscovery: {enabled: true}"},
 	"spec.storage.openebs.basePath":                {"/data/first", "/data/second"},
@@ -267,7 +268,7 @@ var played = []string{
 	"registryd.install", "node.update-etc-hosts", "node.configure-kernel", "containerd.start",
 	"node.configure-chrony", "node.set-timezone", "node.update-resolv-conf",
 	"etcd.give-client-keys", "kubeadm.harden",
-	"kubernetes.label-nodes", "kubernetes.configure-coredns", "kubernetes.install-dns-cache", "network.install-flannel", "network.install-calico", "network.install-multus",
+	"kubernetes.label-nodes", "kubernetes.configure-coredns", "kubernetes.install-dns-cache", "network.install-flannel", "network.install-calico", "network.install-cilium", "network.install-multus",
 	"node.make-volume-folder", "addon.install-openebs", "addon.install-nfs-provisioner", "addon.install-node-feature-discovery", "addon.install-tools-in-shop", "addon.install-tools-in-mall",
 }
 

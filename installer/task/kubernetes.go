@@ -73,9 +73,25 @@ func JoinMasters() plan.Task {
 func InstallNetwork() plan.Task {
 	return plan.Task{Name: "install-network", When: func(s plan.Scope) bool { return part.NetworkOf(s.Want).Supported },
 		Plan: func(s plan.Scope) plan.Fragment {
-			return plan.On(s.Lead(), network.Of(s.Want).Install...)
+			var helm plan.Fragment
+			if part.NetworkOf(s.Want).Chart {
+				helm = installHelm(s)
+			}
+			return plan.Seq(helm, plan.On(s.Lead(), network.Of(s.Want, registryd.NamesAt(s.Want)).Install...))
 		}}
 }
+
+// installHelm installs helm on masters: any of them may be the lead.
+func installHelm(s plan.Scope) plan.Fragment {
+	return plan.On(s.Role(manifest.RoleMaster), addon.InstallHelm())
+}
+
+// InstallHelm installs helm on masters that join a cluster with charts.
+func InstallHelm() plan.Task {
+	return plan.Task{Name: "install-helm", When: func(s plan.Scope) bool { return part.NetworkOf(s.Want).Chart || hasCharts(s) }, Plan: installHelm}
+}
+
+func hasCharts(s plan.Scope) bool { return slices.ContainsFunc(s.Want.Spec.Addons, isChart) }
 
 // InstallDNSCache runs the DNS cache on each node. Its pods use the network of their host, and do not
 // wait for the pod network.
@@ -115,7 +131,7 @@ func Configure() plan.Task {
 		if s.Want.KubeletsAreSigned() {
 			signed = plan.On(s.Lead(), cluster.SignKubelets(s.Want, nodes(s)))
 		}
-		plugin := network.Of(s.Want)
+		plugin := network.Of(s.Want, nil)
 		running := append([]steps.Step{cluster.LabelNodes(s.Want, nodes(s)), cluster.WaitNodes(nodes(s))}, plugin.Wait...)
 		if part.HasMultus(s.Want) { // it takes up the configuration that the plugin has written on each node
 			running = append(running, network.Multus(), network.WaitMultus())
@@ -141,8 +157,8 @@ func Configure() plan.Task {
 func InstallAddons() plan.Task {
 	return plan.Task{Name: "install-addons", Plan: func(s plan.Scope) plan.Fragment {
 		var helm plan.Fragment
-		if slices.ContainsFunc(s.Want.Spec.Addons, isChart) { // any master may be the lead
-			helm = plan.On(s.Role(manifest.RoleMaster), addon.InstallHelm())
+		if hasCharts(s) && !part.NetworkOf(s.Want).Chart { // which has installed it
+			helm = installHelm(s)
 		}
 		var ss []steps.Step
 		for _, a := range part.Addons(s.Want) {
@@ -202,7 +218,7 @@ func ResetNodes() plan.Task {
 				last = append(last, kubeadm.CheckAlone())
 			}
 		}
-		tools := append([]steps.Step{addon.RemoveHelm(), cluster.RemoveKubeconfig()}, network.Of(s.Want).RemoveTools...)
+		tools := append([]steps.Step{addon.RemoveHelm(), cluster.RemoveKubeconfig()}, network.Of(s.Want, nil).RemoveTools...)
 		last = append(append(last, tools...), reset)
 		last = append(append(last, withoutKubeVIP(s)...), cluster.RemoveCopy(), cluster.RemoveWorkdirState())
 		slices.Reverse(further)

@@ -105,7 +105,7 @@ func resetNode(s plan.Scope, h manifest.Host) plan.Fragment {
 	if !part.Masters.In(s.Before, h.Name) {
 		return plan.On(one(h), kubeadm.ResetWorker(), kubeadm.Uninstall())
 	}
-	tools := append([]steps.Step{addon.RemoveHelm(), cluster.RemoveKubeconfig()}, network.Of(s.Before).RemoveTools...)
+	tools := append([]steps.Step{addon.RemoveHelm(), cluster.RemoveKubeconfig()}, network.Of(s.Before, nil).RemoveTools...)
 	return plan.On(one(h), append(tools, kubeadm.ResetMaster(), cluster.RemoveCopy(), kubeadm.Uninstall(), controlplane.RemoveHardening(s.Before))...)
 }
 

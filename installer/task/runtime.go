@@ -138,6 +138,9 @@ func imageNeeds(c *manifest.Cluster) []manifest.Need {
 	for _, a := range part.Addons(c) {
 		out = append(out, manifest.ImagesOf(a.Name))
 	}
+	if chart, ok := part.NetworkChart(c); ok {
+		out = append(out, manifest.ImagesOf(chart.Name))
+	}
 	for _, im := range c.Spec.Bundle.Images {
 		out = append(out, manifest.Need{Kind: manifest.Image, Name: im.Reference})
 	}

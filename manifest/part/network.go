@@ -2,14 +2,14 @@ package part
 
 import "github.com/mensylisir/kubexm/manifest"
 
-// Network is a network plugin (CNI). A plugin that is not supported has only Name, Chart and
-// AdditionalComponents.
+// Network is a network plugin (CNI). A plugin that is not supported has only Name and Chart.
 type Network struct {
 	Name                 string   // of the plugin, and of its component
 	Supported            bool     // kubexm has steps that install it
-	Chart                bool     // it is installed from a Helm chart
+	Chart                bool     // it is installed from a Helm chart, see NetworkChart
 	Namespace            string   // of its pods
 	DaemonSet            string   // that runs a pod on every node
+	Deployments          []string // that a network from a chart needs besides the DaemonSet
 	ConfFile             string   // in /etc/cni/net.d
 	AdditionalComponents []string // additional components of the plugin in the bundle
 	Images               []string
@@ -26,6 +26,17 @@ type Network struct {
 	// PodRoutes is the routing protocol of routes to pods that a program of the plugin adds which a site
 	// may run itself. "" without such a program.
 	PodRoutes string
+	// Files are files on a node outside of Dirs, and Mounts are mount points below them.
+	Files, Mounts []string
+	// Maps is the prefix of eBPF maps that stay in /sys/fs/bpf/tc/globals. "" without any.
+	Maps string
+	// RuleTables are routing tables, by number, that the plugin fills and has rules for.
+	RuleTables []string
+	// MovesLocalRule is the priority to which the plugin moves the kernel's rule for local addresses.
+	// "" if it leaves the rule.
+	MovesLocalRule string
+	// Sysctls are kernel settings that the plugin changes and does not restore.
+	Sysctls []string
 	// Tunnels are network interfaces of a kernel module, on which the plugin has addresses of pods.
 	Tunnels []string
 	Ports   []Port
@@ -82,7 +93,22 @@ func networks() []Network {
 			Ports: []Port{{9099, "calico", "", []Group{Nodes}, nil}}, // health, on the loopback address
 			of:    ofCalico,
 		},
-		{Name: "cilium", Chart: true},
+		{
+			// Files and links are those of cilium v1.17.15: the chart's volumes, sysctlfix, pkg/defaults,
+			// pkg/datapath/iptables, pkg/datapath/loader, pkg/datapath/linux/linux_defaults, pkg/ipset.
+			Name: "cilium", Supported: true, Chart: true, Namespace: "kube-system", DaemonSet: "cilium", Deployments: []string{"cilium-operator"},
+			ConfFile: "05-cilium.conflist", Modules: []string{"vxlan"}, Advice: "set spec.network.plugin to another plugin",
+			Dirs:  []string{"/run/cilium", "/sys/fs/bpf/cilium"},
+			Files: []string{"/etc/sysctl.d/99-zzz-override_cilium.conf"}, Mounts: []string{"/run/cilium/cgroupv2"},
+			Links:     []string{"cilium_host", "cilium_vxlan", "cilium_wg0"},
+			Chains:    []string{"CILIUM_", "OLD_CILIUM_"}, Comments: []string{"cilium-feeder:"}, Tables: []string{"raw"},
+			Sets: []string{"cilium_node_set"}, Maps: "cilium_", RuleTables: []string{"2004", "2005"}, MovesLocalRule: "100",
+			Sysctls: []string{"net.ipv4.conf.all.rp_filter", "net.ipv4.fib_multipath_use_neigh", "net.core.bpf_jit_enable", "net.core.fb_tunnels_only_for_init_net", "kernel.timer_migration"},
+			Ports: []Port{
+				{4240, "cilium", "the health checks of cilium", []Group{Nodes}, []Group{Nodes}},
+				{9879, "cilium", "", []Group{Nodes}, nil}, {9878, "cilium-envoy", "", []Group{Nodes}, nil}, // health, on the loopback address
+			},
+		},
 		{Name: "kube-ovn", Chart: true},
 		{Name: "hybridnet", Chart: true},
 	}

@@ -25,18 +25,7 @@ type content interface {
 // means upstream's digests.
 func resource(a manifest.Addon, at Names) content {
 	if a.Form() == manifest.Chart {
-		return op.Chart{
-			Release: a.Name, Namespace: a.In(), Kubeconfig: kubectl.AdminConf, Timeout: ready,
-			Archive: manifest.Need{Kind: manifest.Chart, Name: a.Name}, Opens: []manifest.Need{manifest.ImagesOf(a.Name)},
-			Values: func(context.Context, *steps.Host) ([]byte, error) { return a.ValuesText() },
-			Replace: func(_ context.Context, h *steps.Host) (map[string]string, error) {
-				m, err := at.of(h)
-				if err != nil || len(m.Digests) == 0 {
-					return nil, err
-				}
-				return m.DigestReplacements(h.Artifacts.Images()), nil
-			},
-		}
+		return Release(a, at)
 	}
 	if part.HasOwnManifest(a) {
 		return kubectl.Manifest("add-on "+a.Name, ownNeeds(a.Name), ownManifest(a.Name))
@@ -54,6 +43,22 @@ func resource(a manifest.Addon, at Names) content {
 		text, err = admitted(a, text)
 		return m.Redigest(text), err
 	})
+}
+
+// Release returns the release of an add-on's chart.
+func Release(a manifest.Addon, at Names) op.Chart {
+	return op.Chart{
+		Release: a.Name, Namespace: a.In(), Kubeconfig: kubectl.AdminConf, Timeout: ready,
+		Archive: manifest.Need{Kind: manifest.Chart, Name: a.Name}, Opens: []manifest.Need{manifest.ImagesOf(a.Name)},
+		Values: func(context.Context, *steps.Host) ([]byte, error) { return a.ValuesText() },
+		Replace: func(_ context.Context, h *steps.Host) (map[string]string, error) {
+			m, err := at.of(h)
+			if err != nil || len(m.Digests) == 0 {
+				return nil, err
+			}
+			return m.DigestReplacements(h.Artifacts.Images()), nil
+		},
+	}
 }
 
 // Names returns the mapping of images to their names in the site's registry.

@@ -22,7 +22,11 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	}
 	dirs, links, tables := []string{"/var/lib/kubelet", "/etc/cni/net.d", "/var/lib/cni"}, []string{"cni0", part.NodeCacheLink}, []string{"filter", "nat", "mangle"}
 	for _, n := range networks {
-		dirs, links, tables = append(dirs, n.Dirs...), append(links, n.Links...), append(tables, n.Tables...)
+		dirs, links, tables = slices.Concat(dirs, n.Files, n.Dirs), append(links, n.Links...), append(tables, n.Tables...)
+		for _, at := range n.Mounts {
+			_, err := h.Run(ctx, runner.Cmd{Argv: []string{"umount", at}, OK: []int{1, 32}}) // 1, 32: it does not exist, or nothing is mounted there
+			errs = append(errs, err)
+		}
 	}
 	for _, dir := range append(dirs, "/run/kubexm/kubectl", "/run/kubexm/charts") {
 		errs = append(errs, h.RemoveAll(ctx, dir))
@@ -43,7 +47,7 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	}
 	errs = append(errs, clearSets(ctx, h, networks))
 	for _, n := range networks {
-		errs = append(errs, clearRoutes(ctx, h, n), clearPodRanges(ctx, h, n))
+		errs = append(errs, clearRoutes(ctx, h, n), clearPodRanges(ctx, h, n), clearRules(ctx, h, n), clearMaps(ctx, h, n))
 	}
 	for _, r := range part.Unreachable(h.Cluster) { // nothing sends to pods any more
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", IPFamily(r), "route", "delete", "unreachable", r, "metric", part.UnreachableMetric, "proto", "kernel"}, OK: []int{1, 2}}) // 1, 2: it does not exist
@@ -118,6 +122,37 @@ func clearPodRanges(ctx context.Context, h *steps.Host, n part.Network) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// clearRules deletes the routing tables of a network plugin with their rules, and moves the kernel's rule
+// for local addresses back to the first place.
+func clearRules(ctx context.Context, h *steps.Host, n part.Network) error {
+	var errs []error
+	run := func(argv ...string) {
+		_, err := h.Run(ctx, runner.Cmd{Argv: argv, OK: []int{1, 2}}) // 1, 2: there is none, or no such family
+		errs = append(errs, err)
+	}
+	for _, family := range []string{"-4", "-6"} {
+		for _, table := range n.RuleTables {
+			run("ip", family, "rule", "flush", "table", table)
+			run("ip", family, "route", "flush", "table", table)
+		}
+		if n.MovesLocalRule != "" { // the new rule first: without any, the host does not answer
+			run("ip", family, "rule", "add", "from", "all", "lookup", "local", "priority", "0", "protocol", "kernel") // as the kernel has it
+			run("ip", family, "rule", "delete", "from", "all", "lookup", "local", "priority", n.MovesLocalRule)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// clearMaps deletes the eBPF maps that a network plugin has made.
+func clearMaps(ctx context.Context, h *steps.Host, n part.Network) error {
+	if n.Maps == "" {
+		return nil
+	}
+	const dir = "/sys/fs/bpf/tc/globals"
+	_, err := h.Run(ctx, runner.Cmd{Argv: []string{"find", dir, "-maxdepth", "1", "-name", n.Maps + "*", "-delete"}, OK: []int{1}}) // 1: no such folder
+	return err
 }
 
 // flush removes the chains of kube-proxy and pod networks from one table. It preserves all

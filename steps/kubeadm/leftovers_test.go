@@ -19,6 +19,15 @@ func TestNetworkIsRemoved(t *testing.T) {
 			"ip -4 route flush table main proto 80", "ip -6 route flush table main proto 80",
 			"ip -4 route flush table main root 10.233.64.0/18 proto bird", "ip -4 address flush dev tunl0 to 10.233.64.0/18",
 		},
+		"cilium": {
+			"umount /run/cilium/cgroupv2",
+			"ip link delete cni0", "ip link delete nodelocaldns", "ip link delete cilium_host", "ip link delete cilium_vxlan", "ip link delete cilium_wg0", "ip link delete kube-ipvs0",
+			"ip -4 rule flush table 2004", "ip -4 route flush table 2004", "ip -4 rule flush table 2005", "ip -4 route flush table 2005",
+			"ip -4 rule add from all lookup local priority 0 protocol kernel", "ip -4 rule delete from all lookup local priority 100",
+			"ip -6 rule flush table 2004", "ip -6 route flush table 2004", "ip -6 rule flush table 2005", "ip -6 route flush table 2005",
+			"ip -6 rule add from all lookup local priority 0 protocol kernel", "ip -6 rule delete from all lookup local priority 100",
+			"find /sys/fs/bpf/tc/globals -maxdepth 1 -name cilium_* -delete",
+		},
 		"flannel": {
 			"ip link delete cni0", "ip link delete nodelocaldns", "ip link delete flannel.1", "ip link delete flannel-v6.1",
 			"ip link delete flannel-wg", "ip link delete flannel-wg-v6", "ip link delete kube-ipvs0",
@@ -34,13 +43,19 @@ func TestNetworkIsRemoved(t *testing.T) {
 			_, sims := steptest.ExistingKubeWith(t, c)
 			s := sims["node1"]
 			var called []string
-			s.HandleProgram("ip", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
-				called = append(called, strings.Join(c.Argv, " "))
-				return connector.Result{Exit: 1}, true // nothing is there
-			})
+			for _, name := range []string{"ip", "umount", "find"} {
+				s.HandleProgram(name, func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+					called = append(called, strings.Join(c.Argv, " "))
+					return connector.Result{Exit: 1}, true // nothing is there
+				})
+			}
+			s.AddFile("/etc/sysctl.d/99-zzz-override_cilium.conf", "", 0o644)
 			step := kubeadm.ResetMaster()
 			if err := step.Run(t.Context(), steptest.Case{Cluster: c}.NewHost(t, s, step)); err != nil {
 				t.Fatal(err)
+			}
+			if _, left := s.File("/etc/sysctl.d/99-zzz-override_cilium.conf"); left == (network == "cilium") {
+				t.Errorf("cilium's file is left: %t", left)
 			}
 			if !slices.Equal(called, want) {
 				t.Errorf("%q\nwant %q", called, want)

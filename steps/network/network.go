@@ -6,6 +6,7 @@ import (
 	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
+	"github.com/mensylisir/kubexm/steps/addon"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 )
 
@@ -41,11 +42,14 @@ func wait(step, plugin string) steps.Step {
 	})
 }
 
-// Of returns the pod network plugin of a config.
-func Of(c *manifest.Cluster) Plugin {
+// Of returns the pod network plugin of a config. at returns the images' digests in the site's registry,
+// for Install.
+func Of(c *manifest.Cluster, at addon.Names) Plugin {
 	switch part.NetworkOf(c).Name {
 	case "flannel":
 		return Plugin{Install: []steps.Step{Flannel(c)}, Wait: []steps.Step{WaitFlannel()}}
+	case "cilium":
+		return Plugin{Install: []steps.Step{Chart(c, at)}, Wait: []steps.Step{WaitChart(c)}}
 	case "calico":
 		return Plugin{
 			Install: []steps.Step{Calico(c)}, Wait: []steps.Step{WaitCalico()},

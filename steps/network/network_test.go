@@ -19,7 +19,7 @@ func TestOfKnowsWhatIsSupported(t *testing.T) {
 		c := steptest.Cluster(t, steptest.Small)
 		c.Spec.Network.Plugin = plugin
 		row := part.NetworkOf(c)
-		if got := len(network.Of(c).Install) > 0; got != row.Supported {
+		if got := len(network.Of(c, nil).Install) > 0; got != row.Supported {
 			t.Errorf("%s: supported is %t, and there are steps: %t", plugin, row.Supported, got)
 		}
 		if row.Supported {

@@ -66,8 +66,13 @@ func defaults() []Sysctl {
 // protects reports whether kubexm sets these, and kubelets do not change them.
 func protects(c *manifest.Cluster) bool { return len(c.SettingsOf(manifest.OfKernel)) > 0 }
 
-// byKubelets returns the settings that Kubernetes changes and kubexm does not set. Their
-// earlier values are put on record.
+// notedKeys returns the settings that Kubernetes and the pod network change and kubexm does not set.
+// Their earlier values are put on record.
+func notedKeys(c *manifest.Cluster) []string {
+	return slices.Concat(byKubelets(c), part.NetworkOf(c).Sysctls)
+}
+
+// byKubelets returns the settings that Kubernetes changes and kubexm does not set.
 func byKubelets(c *manifest.Cluster) []string {
 	if protects(c) {
 		return changed
@@ -144,7 +149,7 @@ func atBoot(ctx context.Context, h *steps.Host, all []Sysctl) ([]byte, error) {
 
 // Kernel loads kernel modules and sets kernel settings, immediately and at every boot.
 func Kernel(c *manifest.Cluster) steps.Step {
-	return op.Ensure("node.configure-kernel", kernel(c, byKubelets(c), settings(c)))
+	return op.Ensure("node.configure-kernel", kernel(c, notedKeys(c), settings(c)))
 }
 
 // ResetKernel removes the files of kubexm's kernel settings, restores the earlier values, and
@@ -152,7 +157,7 @@ func Kernel(c *manifest.Cluster) steps.Step {
 func ResetKernel(c *manifest.Cluster) steps.Step {
 	tight, loose := *c, *c
 	tight.Spec.Kubernetes.Hardening.Relax, loose.Spec.Kubernetes.Hardening.Relax = nil, []string{manifest.RelaxKernelDefaults}
-	return op.Remove("node.reset-kernel", kernel(c, byKubelets(&loose), settings(&tight)))
+	return op.Remove("node.reset-kernel", kernel(c, notedKeys(&loose), settings(&tight)))
 }
 
 // names returns the block at the top of /etc/hosts, because the first line with a name is

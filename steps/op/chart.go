@@ -2,6 +2,7 @@ package op
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,7 @@ type Chart struct {
 	Opens      []manifest.Need                                    // artifacts that Values opens
 	Values     func(context.Context, *steps.Host) ([]byte, error) // nil: the chart's defaults
 	Timeout    time.Duration                                      // until all its objects are ready; 0 means five minutes
+	NoWait     bool                                               // its objects become ready later: another step waits for them
 	// Replace returns replacements by the string to replace. They apply to every file of
 	// the chart and to the values. Nil means no replacements.
 	Replace func(context.Context, *steps.Host) (map[string]string, error)
@@ -160,12 +162,11 @@ func (c Chart) upgrade(ctx context.Context, h *steps.Host, b manifest.Blob, valu
 	if _, err := h.Upload(ctx, up); err != nil {
 		return err
 	}
-	timeout := c.Timeout
-	if timeout == 0 {
-		timeout = chartTimeout
+	args := []string{"upgrade", c.Release, file, "--install", "--create-namespace", "--reset-values", "--values", "-", "--description", about}
+	if !c.NoWait {
+		args = append(args, "--wait")
 	}
-	_, err := c.helm(ctx, h, values, "upgrade", c.Release, file, "--install", "--create-namespace", "--reset-values", "--values", "-",
-		"--description", about, "--wait", "--timeout", timeout.String(), "--output", "json")
+	_, err := c.helm(ctx, h, values, append(args, "--timeout", cmp.Or(c.Timeout, chartTimeout).String(), "--output", "json")...)
 	if err != nil {
 		err = steps.Advise(err, "see `kubectl -n %s get pods,events` on %s", c.Namespace, h.Name)
 	}

@@ -146,9 +146,9 @@ func (k *Kube) On(s *conntest.Sim, host string) {
 		defer k.mu.Unlock()
 		return k.helm(parse(s, host, argv, stdin)), true
 	})
-	for _, name := range []string{"ip", "ipset", "iptables-save", "ip6tables-save"} { // no rules of a cluster's are in the kernel
+	for _, name := range []string{"ip", "ipset", "iptables-save", "ip6tables-save", "umount", "find"} { // the kernel has no rules of a cluster, no mounts and no maps
 		s.HandleProgram(name, func(connector.Cmd, []byte) (connector.Result, bool) {
-			return connector.Result{Exit: map[string]int{"ip": 1}[name]}, true
+			return connector.Result{Exit: map[string]int{"ip": 1, "umount": 32, "find": 1}[name]}, true
 		})
 	}
 	Nft(s)

@@ -289,7 +289,7 @@ func authorityOf(key ed25519.PrivateKey) string {
 }
 
 // helm simulates helm. It stores releases as objects; a chart's only object is a ConfigMap
-// of its name.
+// of its name, and the workloads of the pod network if it is the network's chart.
 func (k *Kube) helm(c call) connector.Result {
 	ns := c.flags["--namespace"]
 	if _, ok := c.sim.File(c.flags["--kubeconfig"]); !ok || !k.reached(c) {
@@ -317,11 +317,25 @@ func (k *Kube) helm(c call) connector.Result {
 		k.revise(release, have, body, old, "Rollback to "+c.words[2])
 		return prints("Rollback was a success! Happy Helming!\n")
 	case "uninstall":
-		k.drop(release)
-		k.drop(body)
+		for _, o := range append(k.ofNetwork(c.words[1]), release, body) {
+			k.drop(o)
+		}
 		return prints("release %q uninstalled\n", c.words[1])
 	}
 	return failed(1, "kube: nobody taught me helm %s", strings.Join(c.words, " "))
+}
+
+// ofNetwork returns the workloads of a release, if it is the pod network's.
+func (k *Kube) ofNetwork(release string) []Object {
+	n := part.NetworkOf(k.cluster)
+	if !n.Chart || release != n.Name {
+		return nil
+	}
+	out := []Object{newObject("apps/v1", "DaemonSet", n.Namespace, n.DaemonSet)}
+	for _, name := range n.Deployments {
+		out = append(out, newObject("apps/v1", "Deployment", n.Namespace, name))
+	}
+	return out
 }
 
 func (k *Kube) upgrade(c call, release, have, body Object) connector.Result {
@@ -352,6 +366,9 @@ func (k *Kube) revise(release, have, body Object, content, description string) {
 	k.put(merged(merged(release, have), Object{"version": version, "info": Object{"status": "deployed", "description": description},
 		"history": Object{fmt.Sprintf("r%v", version): content}}))
 	k.put(merged(body, Object{"data": Object{"content": content}}))
+	for _, o := range k.ofNetwork(word(body, "metadata", "name")) {
+		k.put(o)
+	}
 }
 
 // uploaded returns the ClusterConfiguration in the file that kubeadm was given on a host.
