@@ -16,6 +16,9 @@ import (
 // jobs are those that created the node: a broken connection may have left their units.
 func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	errs := []error{removePods(ctx, h)}
+	// Before its interface is deleted, by which it decides, and before the folders: containerd 2 ends when
+	// /etc/cni/net.d is removed.
+	errs = append(errs, clearIPVS(ctx, h))
 	networks, err := usedNetworks(ctx, h)
 	if err != nil {
 		return err
@@ -35,7 +38,6 @@ func CleanUp(ctx context.Context, h *steps.Host, jobs ...runner.Job) error {
 	for _, j := range jobs {
 		errs = append(errs, h.ClearJob(ctx, j))
 	}
-	errs = append(errs, clearIPVS(ctx, h)) // before its interface is deleted, by which it decides
 	for _, link := range append(links, "kube-ipvs0") {
 		_, err := h.Run(ctx, runner.Cmd{Argv: []string{"ip", "link", "delete", link}, OK: []int{1, 2}}) // 1, 2: it does not exist
 		errs = append(errs, err)

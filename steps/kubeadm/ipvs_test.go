@@ -11,7 +11,7 @@ import (
 )
 
 // TestVirtualServersAreRemoved: where kube-proxy served in mode ipvs it takes back what it made,
-// before its interface goes; where it did not, nobody calls it.
+// before its interface goes, and while containerd runs; where it did not, nobody calls it.
 func TestVirtualServersAreRemoved(t *testing.T) {
 	for name, ipvs := range map[string]bool{"mode ipvs": true, "another mode": false} {
 		t.Run(name, func(t *testing.T) {
@@ -22,7 +22,11 @@ func TestVirtualServersAreRemoved(t *testing.T) {
 				s.AddDir("/sys/class/net/kube-ipvs0", 0o755)
 			}
 			var called []string
+			s.AddDir("/etc/cni/net.d", 0o755)
 			s.HandleProgram("ctr", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+				if _, watched := s.File("/etc/cni/net.d"); !watched { // containerd 2 ends when its folder goes
+					return connector.Result{Exit: 1, Stderr: []byte("ctr: failed to list images: connection error: connect: connection refused\n")}, true
+				}
 				switch words := strings.Join(c.Argv, " "); {
 				case slices.Contains(c.Argv, "run"):
 					called = append(called, words)
