@@ -51,9 +51,11 @@ const UnreachableMetric = "4278198272"
 
 // Unreachable returns the ranges to which a node without another route sends nothing. A node's DNS
 // cache asks the pods of CoreDNS as soon as kube-proxy knows them, at a boot before the node has
-// routes to pods, and the packets would leave by the default route.
+// routes to pods, and some networks ask pods of nodes that have left: the packets would leave by the
+// default route.
 func Unreachable(c *manifest.Cluster) []string {
-	if !HasNodeCache(c) || !NetworkOf(c).Supported { // the routes of another pod network are not known
+	n := NetworkOf(c)
+	if !n.Supported || !n.AsksPods && !HasNodeCache(c) { // the routes of another pod network are not known
 		return nil
 	}
 	return c.Spec.Network.KubePodsCIDR

@@ -35,6 +35,9 @@ type Network struct {
 	// MovesLocalRule is the priority to which the plugin moves the kernel's rule for local addresses.
 	// "" if it leaves the rule.
 	MovesLocalRule string
+	// AsksPods reports that the plugin's health checks ask a pod of each node, for a while also of nodes
+	// that have left.
+	AsksPods bool
 	// Sysctls are kernel settings that the plugin changes and does not restore.
 	Sysctls []string
 	// Tunnels are network interfaces of a kernel module, on which the plugin has addresses of pods.
@@ -100,9 +103,9 @@ func networks() []Network {
 			ConfFile: "05-cilium.conflist", Modules: []string{"vxlan"}, Advice: "set spec.network.plugin to another plugin",
 			Dirs:  []string{"/run/cilium", "/sys/fs/bpf/cilium"},
 			Files: []string{"/etc/sysctl.d/99-zzz-override_cilium.conf"}, Mounts: []string{"/run/cilium/cgroupv2"},
-			Links:     []string{"cilium_host", "cilium_vxlan", "cilium_wg0"},
-			Chains:    []string{"CILIUM_", "OLD_CILIUM_"}, Comments: []string{"cilium-feeder:"}, Tables: []string{"raw"},
-			Sets: []string{"cilium_node_set"}, Maps: "cilium_", RuleTables: []string{"2004", "2005"}, MovesLocalRule: "100",
+			Links:  []string{"cilium_host", "cilium_vxlan", "cilium_wg0"},
+			Chains: []string{"CILIUM_", "OLD_CILIUM_"}, Comments: []string{"cilium-feeder:"}, Tables: []string{"raw"},
+			Sets: []string{"cilium_node_set"}, Maps: "cilium_", RuleTables: []string{"2004", "2005"}, MovesLocalRule: "100", AsksPods: true,
 			Sysctls: []string{"net.ipv4.conf.all.rp_filter", "net.ipv4.fib_multipath_use_neigh", "net.core.bpf_jit_enable", "net.core.fb_tunnels_only_for_init_net", "kernel.timer_migration"},
 			Ports: []Port{
 				{4240, "cilium", "the health checks of cilium", []Group{Nodes}, []Group{Nodes}},

@@ -27,6 +27,7 @@ func TestNetworkIsRemoved(t *testing.T) {
 			"ip -6 rule flush table 2004", "ip -6 route flush table 2004", "ip -6 rule flush table 2005", "ip -6 route flush table 2005",
 			"ip -6 rule add from all lookup local priority 0 protocol kernel", "ip -6 rule delete from all lookup local priority 100",
 			"find /sys/fs/bpf/tc/globals -maxdepth 1 -name cilium_* -delete",
+			"ip -4 route delete unreachable 10.233.64.0/18 metric 4278198272 proto kernel",
 		},
 		"flannel": {
 			"ip link delete cni0", "ip link delete nodelocaldns", "ip link delete flannel.1", "ip link delete flannel-v6.1",
@@ -68,7 +69,7 @@ func TestNetworkIsRemoved(t *testing.T) {
 func TestPodsAreUnreachable(t *testing.T) {
 	const route = "ExecStartPre=-/sbin/ip -4 route replace unreachable 10.233.64.0/18 metric 4278198272 proto kernel\n"
 	for network, want := range map[string]string{
-		"flannel": "", "calico": "", "flannel}\n  dns: {nodelocaldns: {enabled: true}": route,
+		"flannel": "", "calico": "", "cilium": route, "flannel}\n  dns: {nodelocaldns: {enabled: true}": route,
 	} {
 		c := steptest.Cluster(t, strings.Replace(steptest.Small, "plugin: flannel", "plugin: "+network, 1))
 		s := steptest.Case{Cluster: c}.Sim(t)
