@@ -24,7 +24,7 @@ func TestCalico(t *testing.T) {
 	said(t, s.install(t, config), 0, "0 steps ran")
 	s.calicoIsAsConfigured(t)
 	s.smoke(t)
-	s.policiesHold(t)
+	s.policiesHold(t, "vxlan.calico", "vxlan-v6.calico")
 
 	left := s.listing(t, "h4")
 	said(t, s.kubexm(t, "node", "delete", "h4", "-f", config, "--yes"), 0, "node-delete of cluster site: done")
@@ -124,8 +124,9 @@ func (s *labSite) calicoIsAsConfigured(t *testing.T) {
 	s.on(t, "h1", "ps -C calico-node -o args= | grep -q felix && ! pgrep bird")
 }
 
-// policiesHold asks pods on other nodes by both families, before and after policies forbid it.
-func (s *labSite) policiesHold(t *testing.T) {
+// policiesHold asks pods on other nodes by both families, before and after policies forbid it. four and
+// six are the interfaces by which nodes reach them.
+func (s *labSite) policiesHold(t *testing.T, four, six string) {
 	t.Helper()
 	all := readText(t, "testdata/calico-policy.yaml")
 	pods, policies, _ := strings.Cut(all, "---\napiVersion: networking")
@@ -143,7 +144,7 @@ func (s *labSite) policiesHold(t *testing.T) {
 			if h == of[2] {
 				continue
 			}
-			for device, address := range map[string]string{"vxlan.calico": of[0], "vxlan-v6.calico": of[1]} {
+			for address, device := range map[string]string{of[0]: four, of[1]: six} {
 				if route := s.on(t, h, "ip route get "+address); !strings.Contains(route, " dev "+device+" ") {
 					t.Errorf("%s reaches %s by %s", h, address, route)
 				}

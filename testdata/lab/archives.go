@@ -14,7 +14,9 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/mensylisir/kubexm/bundle/chart"
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/durable"
 	"github.com/mensylisir/kubexm/testdata/lab/components"
 )
 
@@ -32,6 +34,9 @@ func published(cache string, rows []components.Component, a manifest.Artifact) (
 		return "", fmt.Errorf("%s asks for version %s, and the lab builds %s", a.ID, a.Version, c.Version)
 	}
 	dir := c.Dir(cache)
+	if a.Kind == manifest.Chart {
+		return packChart(cache, dir, a)
+	}
 	if a.Archive == "" {
 		for _, name := range []string{a.Name, path.Base(a.Address)} {
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -41,6 +46,30 @@ func published(cache string, rows []components.Component, a manifest.Artifact) (
 		return "", fmt.Errorf("%s: %s has neither %s nor %s", a.ID, dir, a.Name, path.Base(a.Address))
 	}
 	return pack(cache, dir, c, a)
+}
+
+// packChart makes the archive of a component's chart, unless the cache has it.
+func packChart(cache, dir string, a manifest.Artifact) (string, error) {
+	stamp, err := os.ReadFile(filepath.Join(dir, "stamp"))
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(cache, "archives", string(stamp[:12]), path.Base(a.Address))
+	if _, err := os.Stat(out); err == nil {
+		return out, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return "", err
+	}
+	read, err := chart.ReadDir(filepath.Join(dir, "chart"))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", a.ID, err)
+	}
+	archive, err := read.Pack()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", a.ID, err)
+	}
+	return out, durable.WriteFile(out, archive, 0o644)
 }
 
 // maker finds the component that an artifact's name is of: its own, or one of its programs'.

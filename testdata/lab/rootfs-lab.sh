@@ -29,6 +29,8 @@ printf 'kernel/%s.ko\n' \
     net/netfilter/nf_conntrack net/netfilter/nf_nat net/netfilter/xt_conntrack net/netfilter/nf_tables \
     net/netfilter/ipset/ip_set net/netfilter/ipset/ip_set_hash_ip \
     net/ipv4/netfilter/ip_tables net/ipv4/netfilter/iptable_nat net/ipv4/netfilter/iptable_filter \
-    net/ipv4/netfilter/iptable_mangle drivers/net/vxlan/vxlan drivers/net/veth drivers/net/tun > "$modules/modules.builtin"
+    net/ipv4/netfilter/iptable_mangle net/ipv4/netfilter/iptable_raw net/ipv6/netfilter/ip6_tables \
+    net/ipv6/netfilter/ip6table_nat net/ipv6/netfilter/ip6table_filter net/ipv6/netfilter/ip6table_mangle \
+    net/ipv6/netfilter/ip6table_raw net/netfilter/xt_socket drivers/net/vxlan/vxlan drivers/net/veth drivers/net/tun > "$modules/modules.builtin"
 chroot "$out" depmod -a "$kernel"
 

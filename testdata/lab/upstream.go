@@ -47,7 +47,7 @@ type Upstream struct {
 
 // choices are which components a Kubernetes version takes of those that the
 // lab builds, by the matrix's names. The rest it asks for itself.
-var choices = []string{"containerd", "runc", "cni-plugins", "crictl", "flannel", "calico", "registry", "helm"}
+var choices = []string{"containerd", "runc", "cni-plugins", "crictl", "flannel", "calico", "cilium", "registry", "helm"}
 
 // NewUpstream builds what the cache lacks of components, images and archives,
 // and serves what the config's lock names of them.
@@ -79,7 +79,11 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make images: %w", err)
 	}
-	if err := widen(lock, rows, s.Layouts); err != nil {
+	charts, err := images.OfCharts(lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := widen(lock, rows, charts, s.Layouts); err != nil {
 		return nil, err
 	}
 	real := upstream.Real{Files: map[string]string{}, Layouts: append([]string{layout}, s.Layouts...)}
@@ -151,15 +155,16 @@ func balancersOf(ctx context.Context, s Source, lock *manifest.Lock, rootfs stri
 
 // widen has the server know every image that the lab makes: charts and manifests
 // ask for some that no config lists. What lies beside a config is not served, and
-// charts are served where a test publishes them.
-func widen(lock *manifest.Lock, rows []components.Component, layouts []string) error {
+// charts are served where a test publishes them, but for those of the matrix.
+func widen(lock *manifest.Lock, rows []components.Component, charts, layouts []string) error {
 	lock.Artifacts = slices.DeleteFunc(lock.Artifacts, func(a manifest.Artifact) bool {
-		return a.Kind == manifest.Chart || a.Repository == "" && !strings.Contains(a.Address, "://")
+		return a.Kind == manifest.Chart && a.Trust != manifest.FromCatalog || a.Repository == "" && !strings.Contains(a.Address, "://")
 	})
 	all, err := images.References(rows)
 	if err != nil {
 		return err
 	}
+	all = append(all, charts...)
 	for _, dir := range layouts {
 		more, err := images.Names(dir)
 		if err != nil {

@@ -132,7 +132,7 @@ func (b *Builder) programs(ctx context.Context, c Component, into string) error 
 
 // files copies what c takes from its module as it stands.
 func (b *Builder) files(ctx context.Context, c Component, into string) error {
-	if len(c.Files) == 0 {
+	if len(c.Files)+len(c.Trees) == 0 {
 		return nil
 	}
 	module, err := b.moduleDir(ctx, c)
@@ -145,6 +145,11 @@ func (b *Builder) files(ctx context.Context, c Component, into string) error {
 			return err
 		}
 		if err := os.WriteFile(filepath.Join(into, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	for name, path := range c.Trees {
+		if err := copyTree(filepath.Join(module, path), filepath.Join(into, name)); err != nil {
 			return err
 		}
 	}

@@ -50,6 +50,8 @@ type Component struct {
 	Edits    []Edit            `yaml:"edits,omitempty"`
 	Programs map[string]string `yaml:"programs"`        // name → package
 	Files    map[string]string `yaml:"files,omitempty"` // name → path in the module
+	// Trees are folders of the module with all that is below them: name → path.
+	Trees map[string]string `yaml:"trees,omitempty" json:",omitempty"`
 
 	// ByKubernetes are the versions that go with other minor releases of Kubernetes
 	// than the table's: "1.33" → version. They do not decide what is built of a row.

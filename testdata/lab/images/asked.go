@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/mensylisir/kubexm/manifest"
 	"github.com/mensylisir/kubexm/testdata/lab/components"
 )
 
@@ -31,6 +32,24 @@ var askedFor = []recipe{
 	{ // commands that make and delete folders: those of the hosts
 		repository: "docker.io/openebs/linux-utils", tag: "4.3.0", component: "openebs",
 		files: map[string]string{}, base: true,
+	},
+	{
+		repository: "quay.io/cilium/cilium", tag: "{version}", component: "cilium", base: true,
+		files: map[string]string{
+			"cilium-agent": "/usr/bin/cilium-agent", "cilium-dbg": "/usr/bin/cilium-dbg", "cilium-health-responder": "/usr/bin/cilium-health-responder",
+			"cilium-mount": "/usr/bin/cilium-mount", "cilium-sysctlfix": "/usr/bin/cilium-sysctlfix", "cilium-cni": "/opt/cni/bin/cilium-cni",
+		},
+		// The agent compiles its programs for the kernel.
+		trees:    map[string]string{"bpf": "/var/lib/cilium/bpf"},
+		packages: []string{"bpftool", "clang-16", "libclang-cpp16", "libllvm16", "libedit2", "libz3-4", "libxml2", "libicu72"},
+		debian: map[string]string{
+			"/usr/lib/llvm-16/bin/clang": "/usr/bin/clang", "/usr/sbin/bpftool": "/usr/sbin/bpftool", "/usr/bin/nsenter": "/usr/bin/nsenter", "/usr/bin/bash": "/usr/bin/bash", "/usr/bin/mount": "/usr/bin/mount", "/usr/bin/grep": "/usr/bin/grep",
+		},
+		scripts: map[string]string{"/init-container.sh": startCilium, "/install-plugin.sh": installCilium, "/cni-uninstall.sh": "#!/bin/sh\nrm -f /host/etc/cni/net.d/05-cilium.conflist\n"},
+	},
+	{
+		repository: "quay.io/cilium/operator-generic", tag: "{version}", component: "cilium", base: true,
+		files: map[string]string{"cilium-operator-generic": "/usr/bin/cilium-operator-generic"}, entrypoint: []string{"/usr/bin/cilium-operator-generic"},
 	},
 	{
 		repository: "docker.io/calico/node", tag: "{version}", component: "calico",
@@ -73,6 +92,26 @@ func AskedFor(rows []components.Component, references []string) ([]components.Co
 		chosen := slices.ContainsFunc(out, func(o components.Component) bool { return o.Name == c.Name })
 		if !chosen && slices.Contains(references, r.reference(c)) {
 			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// OfCharts lists the images that the charts of a lock run, as far as the lab makes them: a lock names
+// them when a bundle is built.
+func OfCharts(lock *manifest.Lock) ([]string, error) {
+	rows, err := components.Asked()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, r := range askedFor {
+		if slices.ContainsFunc(lock.Artifacts, func(a manifest.Artifact) bool { return a.Kind == manifest.Chart && a.Name == r.component }) {
+			c, err := components.Find(rows, r.component)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r.reference(c))
 		}
 	}
 	return out, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -192,6 +193,16 @@ func (r recipe) unpack(dir, rootfs string, debs map[string]string) (map[string]s
 	return w.files, nil
 }
 
+// addTree adds the files below a folder, at a path in the image.
+func addTree(files map[string]string, dir, at string) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files[at+filepath.ToSlash(strings.TrimPrefix(name, dir))] = name
+		}
+		return err
+	})
+}
+
 // make gives an index with the image for this machine's architecture, which has more files as well. Its
 // scripts are written into texts, and read when the image is.
 func (r recipe) make(c components.Component, cache, texts string, more map[string]string, bottom v1.Layer) (v1.ImageIndex, error) {
@@ -201,6 +212,11 @@ func (r recipe) make(c components.Component, cache, texts string, more map[strin
 			return nil, errors.New("the component has no file " + name)
 		}
 		files[at] = filepath.Join(c.Dir(cache), name)
+	}
+	for name, at := range r.trees {
+		if err := addTree(files, filepath.Join(c.Dir(cache), name), at); err != nil {
+			return nil, err
+		}
 	}
 	for program, at := range r.files {
 		if c.Programs[program] == "" {

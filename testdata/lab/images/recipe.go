@@ -18,6 +18,7 @@ type recipe struct {
 	links      map[string]string // path in the image → where it leads
 	scripts    map[string]string // path in the image → text
 	plain      map[string]string // name of a file of the component → path in the image
+	trees      map[string]string // name of a folder of the component → path in the image
 	packages   []string          // of Debian
 	debian     map[string]string // path in one of them → path in the image
 	env        []string

@@ -32,7 +32,7 @@ const maxAge = 3 * 24 * time.Hour
 var Extra = []string{"tcpdump", "haproxy", "keepalived", "nginx", "libnginx-mod-stream"}
 
 // ofImages are packages in the mirror of Debian 12 whose programs are in images alone.
-var ofImages = []string{"bird", "runit"}
+var ofImages = []string{"bird", "bpftool", "clang-16", "runit"}
 
 // Mirror is a part of the machine's own package repositories, for one release of
 // Debian and amd64.
