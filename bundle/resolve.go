@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -60,7 +61,7 @@ func Resolve(q ResolveRequest) (*Resolution, error) {
 		return nil, &refusal.Error{Err: fmt.Errorf("%s: %w", q.File, err), Kind: refusal.Usage,
 			Advice: "list the platforms of all hosts in spec.bundle.platforms, and add what the version matrix lacks with --versions"}
 	}
-	q.Warn(append(warnings, q.Cluster.Spec.Sources.Unmirrored(r.Resolved)...).In(q.File))
+	q.Warn(warnings.In(q.File))
 	r.Resolved.Config = digest.FromBytes(r.Config).String()
 	if err := r.pinLocal(); err != nil {
 		return nil, err
@@ -76,7 +77,20 @@ func Resolve(q ResolveRequest) (*Resolution, error) {
 		base = dropUpstreamPins(base)
 	}
 	r.Lock, r.Changes = Adopt(AdoptDiscovered(r.Resolved, base), base)
+	r.warnUnmirrored(r.Lock, nil)
 	return r, nil
+}
+
+// warnUnmirrored warns of what l is downloaded from upstream for although a zone is set, and before was
+// not.
+func (r *Resolution) warnUnmirrored(l, before *manifest.Lock) {
+	sources := r.Cluster.Spec.Sources
+	warnings := sources.Unmirrored(l)
+	if before != nil {
+		said := sources.Unmirrored(before)
+		warnings = slices.DeleteFunc(warnings, func(p manifest.Problem) bool { return slices.Contains(said, p) })
+	}
+	r.Warn(warnings.In(r.File))
 }
 
 // pinLocal pins the local files and folders of the config: the lock must change when they
@@ -127,6 +141,7 @@ func (r *Resolution) Pin(ctx context.Context, c *fetch.Client, o PinOptions, fou
 		return nil, err
 	}
 	l = AddDiscovered(l, all)
+	r.warnUnmirrored(l, r.Lock)
 	found(l, all)
 	if l, err = Pin(ctx, c, l, o); err != nil {
 		return nil, err

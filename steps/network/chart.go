@@ -14,20 +14,29 @@ import (
 	"github.com/mensylisir/kubexm/steps/op"
 )
 
-// Chart installs the plugin's chart, with the values of part.NetworkChart. It does not wait for the
-// plugin's pods: when it runs, not all nodes have joined.
-func Chart(c *manifest.Cluster, at addon.Names) steps.Step {
+// Cilium installs cilium's chart. See docs/network.md for the values that kubexm sets.
+func Cilium(c *manifest.Cluster, at addon.Names) steps.Step {
+	return installChart(c, "network.install-cilium", at)
+}
+
+// WaitCilium waits until cilium runs on all nodes, and its operator runs.
+func WaitCilium(c *manifest.Cluster) steps.Step { return waitChart(c, "network.wait-cilium") }
+
+// installChart returns a step that installs the plugin's chart, with the values of part.NetworkChart. It
+// does not wait for the plugin's pods: when it runs, not all nodes have joined.
+func installChart(c *manifest.Cluster, step string, at addon.Names) steps.Step {
 	chart, _ := part.NetworkChart(c)
 	release := addon.Release(chart, at)
 	release.NoWait = true
-	return op.Ensure("network.install-"+chart.Name, []op.Resource{release}, func(m *steps.Meta) {
+	return op.Ensure(step, []op.Resource{release}, func(m *steps.Meta) {
 		m.Timeout, m.Retry = 5*time.Minute, steps.Retry{Times: 2, Wait: 5 * time.Second}
 	})
 }
 
-// WaitChart waits until the plugin runs on all nodes, and what it needs besides its DaemonSet runs.
-func WaitChart(c *manifest.Cluster) steps.Step {
-	return kubectl.WaitFor("network.wait-"+part.NetworkOf(c).Name, nil, func(context.Context, *steps.Host) ([]byte, error) {
+// waitChart returns a step that waits until the plugin runs on all nodes, and what it needs besides its
+// DaemonSet runs.
+func waitChart(c *manifest.Cluster, step string) steps.Step {
+	return kubectl.WaitFor(step, nil, func(context.Context, *steps.Host) ([]byte, error) {
 		return workloads(part.NetworkOf(c)), nil
 	})
 }

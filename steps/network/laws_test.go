@@ -20,7 +20,7 @@ func TestNetworksKeepTheirLaws(t *testing.T) {
 		Cluster: c, Before: steptest.ExistingCluster(c), Artifacts: steptest.Artifacts{Text: map[string]string{"flannel": string(upstream)}},
 	}, Flannel(c), true)
 	chart := ofChart(t)
-	steptest.Do(t, chart, Chart(chart.Cluster, nil), true)
+	steptest.Do(t, chart, Cilium(chart.Cluster, nil), true)
 }
 
 // TestAChartsWorkloadsAreWaitedFor by the names in the plugin's row.
@@ -38,7 +38,7 @@ func TestAChartsWorkloadsAreWaitedFor(t *testing.T) {
 				}
 			}
 			ill := func(k *steptest.Kube) { k.Unhealthy = []string{sick} }
-			steptest.Waits(t, c, WaitChart(c.Cluster), ill, func(k *steptest.Kube) { k.Unhealthy = nil }, says)
+			steptest.Waits(t, c, WaitCilium(c.Cluster), ill, func(k *steptest.Kube) { k.Unhealthy = nil }, says)
 		})
 	}
 }

@@ -49,7 +49,7 @@ func Of(c *manifest.Cluster, at addon.Names) Plugin {
 	case "flannel":
 		return Plugin{Install: []steps.Step{Flannel(c)}, Wait: []steps.Step{WaitFlannel()}}
 	case "cilium":
-		return Plugin{Install: []steps.Step{Chart(c, at)}, Wait: []steps.Step{WaitChart(c)}}
+		return Plugin{Install: []steps.Step{Cilium(c, at)}, Wait: []steps.Step{WaitCilium(c)}}
 	case "calico":
 		return Plugin{
 			Install: []steps.Step{Calico(c)}, Wait: []steps.Step{WaitCalico()},

@@ -128,8 +128,7 @@ func makeArchive(a *manifest.Artifact, salt string, scale float64) (*gzipped, er
 
 // makeChart makes a chart that Helm would load: it renders one ConfigMap.
 func makeChart(a *manifest.Artifact, name string) (*gzipped, error) {
-	version := strings.TrimPrefix(a.Version, "v")
-	chart := fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\ndescription: %s", a.Name, version, note(a.Name, a.Version))
+	chart := fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\ndescription: %q\n", a.Name, a.Version, note(a.Name, a.Version))
 	tape, err := archive([]entry{
 		{name: a.Name + "/Chart.yaml", mode: 0o644, body: text(chart)},
 		{name: a.Name + "/values.yaml", mode: 0o644, body: text("{}\n")},
