@@ -38,6 +38,9 @@ type Network struct {
 	// AsksPods reports that the plugin's health checks ask a pod of each node, for a while also of nodes
 	// that have left.
 	AsksPods bool
+	// NeedsAgent reports that the plugin's program waits, twice ten seconds for each pod that is removed,
+	// for an agent that has ended.
+	NeedsAgent bool
 	// Sysctls are kernel settings that the plugin changes and does not restore.
 	Sysctls []string
 	// Tunnels are network interfaces of a kernel module, on which the plugin has addresses of pods.
@@ -105,7 +108,7 @@ func networks() []Network {
 			Files: []string{"/etc/sysctl.d/99-zzz-override_cilium.conf"}, Mounts: []string{"/run/cilium/cgroupv2"},
 			Links:  []string{"cilium_host", "cilium_vxlan", "cilium_wg0"},
 			Chains: []string{"CILIUM_", "OLD_CILIUM_"}, Comments: []string{"cilium-feeder:"}, Tables: []string{"raw"},
-			Sets: []string{"cilium_node_set"}, Maps: "cilium_", RuleTables: []string{"2004", "2005"}, MovesLocalRule: "100", AsksPods: true,
+			Sets: []string{"cilium_node_set"}, Maps: "cilium_", RuleTables: []string{"2004", "2005"}, MovesLocalRule: "100", AsksPods: true, NeedsAgent: true,
 			Sysctls: []string{"net.ipv4.conf.all.rp_filter", "net.ipv4.fib_multipath_use_neigh", "net.core.bpf_jit_enable", "net.core.fb_tunnels_only_for_init_net", "kernel.timer_migration"},
 			Ports: []Port{
 				{4240, "cilium", "the health checks of cilium", []Group{Nodes}, []Group{Nodes}},

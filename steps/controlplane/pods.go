@@ -19,13 +19,19 @@ func removePods(ctx context.Context, h *steps.Host) error {
 	if err := removeLeftPods(ctx, h); !runner.Refused(err) {
 		return err
 	}
-	if _, err := h.Mkdir(ctx, path.Dir(noNetwork), runner.Attr{}); err != nil {
-		return err
-	}
-	if err := h.WriteFile(ctx, noNetwork, []byte(`{"cniVersion": "0.3.1", "name": "none", "plugins": [{"type": "loopback"}]}`+"\n"), runner.Attr{Mode: 0o600}); err != nil {
+	if err := WithoutNetwork(ctx, h); err != nil {
 		return err
 	}
 	return steps.Until(ctx, reloadTimeout, time.Second, func(ctx context.Context) error { return removeLeftPods(ctx, h) }) // the runtime notices the file in a moment
+}
+
+// WithoutNetwork has the runtime remove pods without the network plugin: their interfaces are removed
+// with their network namespaces. The runtime takes a moment to notice it.
+func WithoutNetwork(ctx context.Context, h *steps.Host) error {
+	if _, err := h.Mkdir(ctx, path.Dir(noNetwork), runner.Attr{}); err != nil {
+		return err
+	}
+	return h.WriteFile(ctx, noNetwork, []byte(`{"cniVersion": "0.3.1", "name": "none", "plugins": [{"type": "loopback"}]}`+"\n"), runner.Attr{Mode: 0o600})
 }
 
 const (

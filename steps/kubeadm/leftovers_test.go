@@ -83,3 +83,27 @@ func TestPodsAreUnreachable(t *testing.T) {
 		}
 	}
 }
+
+// TestPodsAreRemovedWithoutAnAgent: cilium's program waits for an agent that kubeadm has ended; the
+// programs of other networks clean up.
+func TestPodsAreRemovedWithoutAnAgent(t *testing.T) {
+	for network, want := range map[string]bool{"cilium": true, "calico": false, "flannel": false} {
+		c := steptest.Cluster(t, strings.Replace(steptest.Small, "plugin: flannel", "plugin: "+network, 1))
+		_, sims := steptest.ExistingKubeWith(t, c)
+		s := sims["node1"]
+		var there []bool
+		s.Handle(func(c connector.Cmd) bool { return slices.Equal(c.Argv[:min(2, len(c.Argv))], []string{"kubeadm", "reset"}) },
+			func(connector.Cmd, []byte) (connector.Result, bool) {
+				_, ok := s.File("/etc/cni/net.d/00-kubexm-reset.conflist")
+				there = append(there, ok)
+				return connector.Result{}, false
+			})
+		step := kubeadm.ResetMaster()
+		if err := step.Run(t.Context(), steptest.Case{Cluster: c}.NewHost(t, s, step)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(there, []bool{want}) {
+			t.Errorf("%s: kubeadm reset finds the configuration without a plugin: %t, want %t", network, there, want)
+		}
+	}
+}

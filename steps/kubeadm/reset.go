@@ -21,6 +21,11 @@ func reset(ctx context.Context, h *steps.Host, keep bool) error {
 	if keep || !stacked(h.Cluster) || !h.Cluster.Spec.RoleGroups.Has(manifest.RoleMaster, h.Name) {
 		argv = append(argv, "--skip-phases=remove-etcd-member")
 	}
+	if part.NetworkOf(h.Cluster).NeedsAgent {
+		if err := controlplane.WithoutNetwork(ctx, h); err != nil {
+			return err
+		}
+	}
 	_, err := h.Run(ctx, runner.Cmd{Argv: argv, Timeout: 8 * time.Minute}) // without a quorum each etcd request runs into its timeout
 	return err
 }
