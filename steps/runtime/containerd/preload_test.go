@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mensylisir/kubexm/manifest"
@@ -15,8 +16,9 @@ import (
 	"github.com/mensylisir/kubexm/steps/steptest"
 )
 
-// runtime keeps what is pulled, by name, and which names are pinned.
+// runtime keeps what is pulled, by name, and which names are pinned. Several pulls run at a time.
 type runtime struct {
+	mu     sync.Mutex
 	has    map[string]string // name → digest
 	pinned map[string]bool
 	pulled []string
@@ -25,6 +27,8 @@ type runtime struct {
 func (r *runtime) on(s *conntest.Sim) {
 	r.has, r.pinned, r.pulled = map[string]string{}, map[string]bool{}, nil
 	s.HandleProgram("crictl", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		ref := c.Argv[len(c.Argv)-1]
 		switch c.Argv[1] {
 		case "pull":
@@ -44,6 +48,8 @@ func (r *runtime) on(s *conntest.Sim) {
 		return connector.Result{}, false
 	})
 	s.HandleProgram("ctr", func(c connector.Cmd, _ []byte) (connector.Result, bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		last := c.Argv[len(c.Argv)-1]
 		switch {
 		case slices.Contains(c.Argv, "list"):
