@@ -92,7 +92,9 @@ func TestPodsAreRemovedWithoutAnAgent(t *testing.T) {
 		_, sims := steptest.ExistingKubeWith(t, c)
 		s := sims["node1"]
 		var there []bool
-		s.Handle(func(c connector.Cmd) bool { return slices.Equal(c.Argv[:min(2, len(c.Argv))], []string{"kubeadm", "reset"}) },
+		s.Handle(func(c connector.Cmd) bool {
+			return slices.Equal(c.Argv[:min(2, len(c.Argv))], []string{"kubeadm", "reset"})
+		},
 			func(connector.Cmd, []byte) (connector.Result, bool) {
 				_, ok := s.File("/etc/cni/net.d/00-kubexm-reset.conflist")
 				there = append(there, ok)
