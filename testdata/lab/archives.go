@@ -48,18 +48,24 @@ func published(cache string, rows []components.Component, a manifest.Artifact) (
 	return pack(cache, dir, c, a)
 }
 
-// packChart makes the archive of a component's chart, unless the cache has it.
-func packChart(cache, dir string, a manifest.Artifact) (string, error) {
+// archiveOf gives where the cache has an archive of what is built in dir, and whether it is there.
+func archiveOf(cache, dir string, a manifest.Artifact) (out string, there bool, err error) {
 	stamp, err := os.ReadFile(filepath.Join(dir, "stamp"))
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	out := filepath.Join(cache, "archives", string(stamp[:12]), path.Base(a.Address))
+	out = filepath.Join(cache, "archives", string(stamp[:12]), path.Base(a.Address))
 	if _, err := os.Stat(out); err == nil {
-		return out, nil
+		return out, true, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return "", err
+	return out, false, os.MkdirAll(filepath.Dir(out), 0o755)
+}
+
+// packChart makes the archive of a component's chart, unless the cache has it.
+func packChart(cache, dir string, a manifest.Artifact) (string, error) {
+	out, there, err := archiveOf(cache, dir, a)
+	if err != nil || there {
+		return out, err
 	}
 	read, err := chart.ReadDir(filepath.Join(dir, "chart"))
 	if err != nil {
@@ -88,16 +94,9 @@ func maker(rows []components.Component, name string) (components.Component, bool
 // pack makes the archive that a names, with its members where upstream has
 // them, unless the cache has it.
 func pack(cache, dir string, c components.Component, a manifest.Artifact) (string, error) {
-	stamp, err := os.ReadFile(filepath.Join(dir, "stamp"))
-	if err != nil {
-		return "", err
-	}
-	out := filepath.Join(cache, "archives", string(stamp[:12]), path.Base(a.Address))
-	if _, err := os.Stat(out); err == nil {
-		return out, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return "", err
+	out, there, err := archiveOf(cache, dir, a)
+	if err != nil || there {
+		return out, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(out), ".part-")
 	if err != nil {
