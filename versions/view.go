@@ -78,7 +78,7 @@ func (c *Catalog) Compatible(name, version, kubernetes string) bool {
 	return r.CompatibleWith(kubernetes)
 }
 
-// DigestSources returns the sources of the digests of a release: first of its files, then of
+// DigestSources returns the sources of the digests of a release: first of its files or chart, then of
 // its images.
 func (c *Catalog) DigestSources(r Release, version string) []manifest.Trust {
 	var out []manifest.Trust
@@ -86,6 +86,9 @@ func (c *Catalog) DigestSources(r Release, version string) []manifest.Trust {
 		if !slices.Contains(out, t) {
 			out = append(out, t)
 		}
+	}
+	if r.Address == "" && r.Chart != "" && r.SHA256[anyArch] != "" {
+		add(manifest.FromCatalog)
 	}
 	if r.Address != "" {
 		archs := r.Architectures

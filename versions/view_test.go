@@ -59,7 +59,7 @@ func TestDigestSources(t *testing.T) {
 	}
 	for at, want := range map[string]string{
 		"kubelet v1.32.4": "catalog", "kube-proxy v1.32.4": "published registry", "kube-proxy v1.32.5": "catalog published registry",
-		"pause 3.10": "catalog", "pause 3.9": "registry", "calico v3.31.7": "catalog registry", "kubernetes v1.32.4": "",
+		"pause 3.10": "catalog", "pause 3.9": "registry", "calico v3.31.7": "catalog registry", "cilium 1.17.15": "catalog", "kubernetes v1.32.4": "",
 	} {
 		name, version, _ := strings.Cut(at, " ")
 		spelled, r, _ := c.Release(name, version)
