@@ -48,6 +48,7 @@ type Host struct {
 	Artifacts  Artifacts
 	BundleTime time.Time // build time of the bundle, a lower bound for clocks; zero without a bundle
 	Away       []string  // names of the cluster's hosts that the run leaves out
+	DryRun     bool      // the run changes nothing; a step waits for nothing then
 
 	// Reveal returns the value of a secret of the config. If it is nil, only literal
 	// secrets can be read.

@@ -129,6 +129,7 @@ func (r *run) place(u *unit, h *steps.Host) {
 	u.on = h.Name
 	u.host = h.InSet(u.node.Set).ForStep(*u.meta).WithReport(func(f steps.Finding) { r.report(u, Event{Outcome: Found, Finding: &f}) }).
 		WithWaitReport(func(what string) { r.report(u, Event{Outcome: Waiting, Reason: what}) })
+	u.host.DryRun = r.DryRun
 }
 
 // lead makes u run on the current lead.

@@ -330,6 +330,12 @@ func TestDryRunChangesNothing(t *testing.T) {
 	b.did.Store("x", true)
 	ran := false
 	a.run = func(context.Context, *steps.Host) error { ran = true; return nil }
+	a.precheck = func(_ context.Context, h *steps.Host) (steps.Verdict, error) {
+		if !h.DryRun {
+			t.Error("the step is not told of the dry run")
+		}
+		return steps.Todo, nil
+	}
 	e, r := engine(t)
 	e.DryRun = true
 	var changes []string

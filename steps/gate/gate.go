@@ -44,8 +44,8 @@ func (w wait) step() steps.Step {
 	}
 }
 
-// holds reports whether the condition is met for the duration hold. It returns false at the
-// first check that finds something missing.
+// holds reports whether the condition is met for the duration hold, which is 0 in a dry run.
+// It returns false at the first check that finds something missing.
 func (w wait) holds(ctx context.Context, h *steps.Host) (bool, error) {
 	for begin := time.Now(); ; {
 		missing, err := w.check(ctx, h)
@@ -53,7 +53,7 @@ func (w wait) holds(ctx context.Context, h *steps.Host) (bool, error) {
 			return false, err
 		}
 		left := w.hold - time.Since(begin)
-		if left <= 0 {
+		if left <= 0 || h.DryRun {
 			return true, nil
 		}
 		if err := sleep(ctx, min(pollInterval, left)); err != nil {

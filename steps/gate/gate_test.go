@@ -63,6 +63,11 @@ func TestStoreHoldsFor15Seconds(t *testing.T) {
 		if v, err := step.Precheck(t.Context(), h); v != steps.Done || err != nil || time.Since(begin) < 15*time.Second {
 			t.Errorf("a healthy store: %v, %v after %s", v, err, time.Since(begin))
 		}
+		begin, h.DryRun = time.Now(), true
+		if v, err := step.Precheck(t.Context(), h); v != steps.Done || err != nil || time.Since(begin) > 0 {
+			t.Errorf("a healthy store in a dry run: %v, %v after %s", v, err, time.Since(begin))
+		}
+		h.DryRun = false
 		go func() {
 			for range 3 { // 10 seconds well, 2 not
 				time.Sleep(10 * time.Second)
