@@ -157,6 +157,7 @@ var awayRows = []struct {
 // TestWhatGoesOnWithoutTheFirstMaster: docs/hosts-down.md says what simulated sites show;
 // -update writes it.
 func TestWhatGoesOnWithoutTheFirstMaster(t *testing.T) {
+	t.Parallel()
 	const path = "../docs/hosts-down.md"
 	says := map[bool]string{true: "goes on", false: "ends; nothing is changed"}
 	var table strings.Builder

@@ -23,6 +23,7 @@ import (
 // cluster. The second is refused at once, by the host's word, and may when the
 // first has ended.
 func TestOnlyOneRunAtATime(t *testing.T) {
+	t.Parallel()
 	// In a bubble only waiting takes time, however busy the machine is.
 	synctest.Test(t, onlyOneRunAtATime)
 }
@@ -119,6 +120,7 @@ func machines(t *testing.T, n int) []*conntest.Sim {
 // TestRunsWithHostsInCommon: clusters of other names and with other first masters,
 // from machines that know nothing of each other.
 func TestRunsWithHostsInCommon(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := machines(t, 4)
 		one, g := siteOf(t, "one", []string{"m1", "w1", "w2"}, []*conntest.Sim{m[0], m[2], m[3]})
@@ -190,6 +192,7 @@ func (c *cutter) Exec(ctx context.Context, cmd connector.Cmd) (connector.Result,
 
 // TestALeaseThatIsTakenEndsTheRun, on whichever host; one that is only lost does not.
 func TestALeaseThatIsTakenEndsTheRun(t *testing.T) {
+	t.Parallel()
 	for _, taken := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			m := machines(t, 3)

@@ -23,6 +23,7 @@ var otherFolders = []string{"{type: kube", "{dataDir: /srv/etcd, type: kube", " 
 // kinds, what was applied is taken away; from the machine that made the cluster, and
 // from another one.
 func TestADeletionGoesByTheRecord(t *testing.T) {
+	t.Parallel()
 	edits := map[string]struct {
 		cluster string
 		pairs   []string
@@ -69,6 +70,7 @@ func (s *site) everything() conntest.Snapshot {
 // the config. What an edited config does not name stays on record, and the deletion
 // says so.
 func TestADeletionNamesWhatIsLeft(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		config := configOf(t, "masters")
 		s := siteOf(t, config, "masters")
@@ -106,6 +108,7 @@ func (s *site) dead(host string) { s.Sims[host].Break(conntest.Fault{At: 1, Stay
 // remembered with what it was part of, and the next run that reaches it cleans it. A
 // short run takes every third.
 func TestADeletionPassesOverAHost(t *testing.T) {
+	t.Parallel()
 	tried := 0
 	for _, e := range []struct{ cluster, host string }{
 		{"site", "w1"}, {"masters-stacked", "m2"}, {"masters-stacked", "m1"}, {"etcd-hosts", "e2"}, {"site", "m1"},
@@ -180,6 +183,7 @@ func (s *site) passesOver(host, next string) {
 // TestADeletionThatBreaksOffLeavesNobody: a host that was to be passed over is still
 // part of the cluster, and the next creation takes it for that.
 func TestADeletionThatBreaksOffLeavesNobody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "site")
 		s.Must(pipeline.Create, "create")
@@ -201,6 +205,7 @@ func TestADeletionThatBreaksOffLeavesNobody(t *testing.T) {
 // TestWhoCannotBePassedOver: nobody of that name, all, and who has the data that is to
 // stay.
 func TestWhoCannotBePassedOver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "site")
 		s.Must(pipeline.Create, "create")
@@ -227,6 +232,7 @@ func TestWhoCannotBePassedOver(t *testing.T) {
 // TestADeletionOfAnotherClusterIsRefused: a config of another name does not take this
 // cluster away.
 func TestADeletionOfAnotherClusterIsRefused(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "site")
 		s.Must(pipeline.Create, "create")

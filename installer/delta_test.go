@@ -271,6 +271,7 @@ func (s *deltaSite) inventory(t *testing.T, bundles ...string) (*manifest.Invent
 // TestInventory walks a site through its life: nothing there, a cluster made, a
 // bundle thrown away, a host gone.
 func TestInventory(t *testing.T) {
+	t.Parallel()
 	s := newDeltaSite(t)
 	i, passed := s.inventory(t)
 	if i.Registry.State != manifest.RegistryAbsent || len(i.Blobs)+len(i.Bundles)+len(passed) != 0 || i.Applied != nil {
@@ -325,6 +326,7 @@ func TestInventory(t *testing.T) {
 // TestSupply completes deltas from what a site has, and refuses those that it
 // cannot complete before anything is changed.
 func TestSupply(t *testing.T) {
+	t.Parallel()
 	s := newDeltaSite(t)
 	full := s.mill.build("demo.tar.zst", nil, "kubelet 1", "base", "one")
 	s.install(t, full)
@@ -449,6 +451,7 @@ func hide(t *testing.T, path string) string {
 // TestDamagedBaseNeverReachesAHost: a base is damaged exactly where the delta
 // needs it. The step fails, and the host has the file that it had.
 func TestDamagedBaseNeverReachesAHost(t *testing.T) {
+	t.Parallel()
 	m := newMill(t)
 	kubelet := strings.Repeat("kubelet 1 ", 1<<16)
 	full := m.build("demo.tar.zst", nil, kubelet, "base")
@@ -504,6 +507,7 @@ func damage(t *testing.T, path, d string) {
 
 // TestFindBasesNeedsNoRecord: a cluster that was never made from here.
 func TestFindBasesNeedsNoRecord(t *testing.T) {
+	t.Parallel()
 	if all, err := UsedBundles(t.TempDir(), "demo"); err != nil || all != nil {
 		t.Errorf("%v, %v", all, err)
 	}

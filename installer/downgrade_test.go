@@ -20,6 +20,7 @@ import (
 )
 
 func TestCheckSerial(t *testing.T) {
+	t.Parallel()
 	lock := &manifest.Lock{Serial: 20260101000000}
 	for name, c := range map[string]struct {
 		record string
@@ -52,6 +53,7 @@ func TestCheckSerial(t *testing.T) {
 
 // TestSerialOfAClusterThatDoesNotAnswer: it may have had a newer bundle.
 func TestSerialOfAClusterThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	const complete = "/etc/kubernetes/kubexm-complete"
 	for name, c := range map[string]struct {
 		change  func(*conntest.Sim)
@@ -100,6 +102,7 @@ func TestSerialOfAClusterThatDoesNotAnswer(t *testing.T) {
 
 // TestHighestSerialNeverFalls: a run that did not hear of a serial does not lower it.
 func TestHighestSerialNeverFalls(t *testing.T) {
+	t.Parallel()
 	small := steptest.Cluster(t, steptest.Small)
 	kase := steptest.Case{Cluster: small, Before: steptest.ExistingCluster(small), Workdir: t.TempDir()}
 	sim := kase.Sim(t)

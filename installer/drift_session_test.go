@@ -17,6 +17,7 @@ import (
 // TestASessionAsRecorded: the record says what the cluster is, and which bundle counts;
 // the config says how hosts are reached. Nothing is left in the workdir.
 func TestASessionAsRecorded(t *testing.T) {
+	t.Parallel()
 	a, b, c := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"})
 	applied := clusterOf(t, host("a", a, ""), host("b", b, ""))
 	edited := clusterOf(t, host("a", a, ""), host("b", b, ""), host("c", c, ""))
@@ -104,6 +105,7 @@ func TestASessionAsRecorded(t *testing.T) {
 
 // TestWithoutABundle: what is asked of it is refused, and never answered with nothing.
 func TestWithoutABundle(t *testing.T) {
+	t.Parallel()
 	a := (&absentArtifacts{set: "v1.34.10"}).fresh()
 	if _, err := a.Image(manifest.Need{Kind: manifest.Image, Name: "pause"}); !errors.Is(err, ErrNoBundle) {
 		t.Error(err)

@@ -142,6 +142,7 @@ var edits = []struct {
 // with, is refused before anything changes, host by host, and not recorded. A short run
 // takes every third.
 func TestAnExistingClusterIsKept(t *testing.T) {
+	t.Parallel()
 	var text strings.Builder
 	for i, e := range edits {
 		if testing.Short() && i%3 > 0 {
@@ -176,6 +177,7 @@ func TestAnExistingClusterIsKept(t *testing.T) {
 // TestTheRecordHereCountsWhereTheClusterIsSilent: an API server that does not answer
 // does not open the way.
 func TestTheRecordHereCountsWhereTheClusterIsSilent(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "site")
 		s.Must(pipeline.Create, "create")
@@ -190,6 +192,7 @@ func TestTheRecordHereCountsWhereTheClusterIsSilent(t *testing.T) {
 // TestAnUnfinishedClusterTakesAMendedConfig: a first installation that broke off goes
 // on with another config.
 func TestAnUnfinishedClusterTakesAMendedConfig(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"kubeadm.init", "kubeadm.join-worker", "kubernetes.wait-ready", "kubernetes.record-applied"} {
 		t.Run(at, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -210,6 +213,7 @@ func TestAnUnfinishedClusterTakesAMendedConfig(t *testing.T) {
 
 // TestHostsAreAdded: a worker, a master, and what install acts on.
 func TestHostsAreAdded(t *testing.T) {
+	t.Parallel()
 	for name, e := range map[string]struct {
 		cluster string
 		pairs   []string
@@ -259,6 +263,7 @@ func TestHostsAreAdded(t *testing.T) {
 // after another one has deleted it and kept its data; without the data, only after a
 // deletion here, which finds nothing.
 func TestWhatIsPreservedElsewhereIsTakenUp(t *testing.T) {
+	t.Parallel()
 	for _, name := range thirdInShort([]string{"site", "masters"}) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -285,6 +290,7 @@ func TestWhatIsPreservedElsewhereIsTakenUp(t *testing.T) {
 // TestAReplacedFirstMasterIsRefused: a blank machine in the place of the first master
 // is no reason for a second cluster.
 func TestAReplacedFirstMasterIsRefused(t *testing.T) {
+	t.Parallel()
 	var text strings.Builder
 	for _, name := range thirdInShort([]string{"masters-stacked", "site"}) {
 		t.Run(name, func(t *testing.T) {

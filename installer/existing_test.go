@@ -20,6 +20,7 @@ import (
 // and for the layers of a delta: directly, and over SSH where nothing answers this
 // machine. Its password comes from where the config says.
 func TestARegistryThatStandsIsReached(t *testing.T) {
+	t.Parallel()
 	for _, direct := range []bool{true, false} {
 		p := registrytest.NewProduct()
 		p.User, p.Password = "robot", "canary-x"

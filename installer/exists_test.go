@@ -68,6 +68,7 @@ func made(t *testing.T) *site {
 // TestTheOrderOfTrust: of the cluster, the copies on masters and the one here, which is
 // believed when they differ. No host has to be the first master.
 func TestTheOrderOfTrust(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*site)
 		silent []string
@@ -137,6 +138,7 @@ func (s *site) unrecorded() {
 // TestTheRecordOfAnOlderKubexm: without a format it is read all the same, and the next
 // run writes one.
 func TestTheRecordOfAnOlderKubexm(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := made(t)
 		old := strings.NewReplacer(`"format": "2",`, "", `"revision": "1",`, "", `"lead": "m1",`, "")
@@ -167,6 +169,7 @@ func TestTheRecordOfAnOlderKubexm(t *testing.T) {
 // an older one is replaced; one that is up to date stays, also where masters have older
 // copies.
 func TestAWorkdirTakesTheRecord(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := made(t)
 		files := func() map[string]string {
@@ -211,6 +214,7 @@ func TestAWorkdirTakesTheRecord(t *testing.T) {
 // TestEveryHostKnowsItsRelease, and every master what was applied: for root alone, with
 // the components of the host's own roles.
 func TestEveryHostKnowsItsRelease(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := made(t)
 		of := s.Hosts()
@@ -235,6 +239,7 @@ func TestEveryHostKnowsItsRelease(t *testing.T) {
 // TestAPreservedClusterLeavesNoRecord: what a deletion leaves of a cluster whose data is
 // preserved tells of no cluster that exists.
 func TestAPreservedClusterLeavesNoRecord(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := made(t)
 		s.Cluster.Spec.Etcd.PreserveData = true

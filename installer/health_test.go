@@ -12,6 +12,7 @@ import (
 // TestDiskHealth: the disk with the images needs more free space than that of the kubelet; a disk
 // with both is one problem.
 func TestDiskHealth(t *testing.T) {
+	t.Parallel()
 	c, problems := manifest.Decode(strings.NewReader(`apiVersion: kubexm.mensylisir.io/v1alpha1
 kind: Cluster
 metadata: {name: demo}

@@ -28,6 +28,7 @@ func (mute) Exec(ctx context.Context, _ connector.Cmd) (connector.Result, error)
 // TestLeadIsAskedByOneAtATime: a second caller waits for the first, but no longer than its
 // context allows.
 func TestLeadIsAskedByOneAtATime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		masters := []manifest.Host{{Name: "a"}, {Name: "b"}}
 		w := NewLeadSelector(masters, func(h manifest.Host) *steps.Host {
@@ -62,6 +63,7 @@ func TestLeadIsAskedByOneAtATime(t *testing.T) {
 // TestTheLastLeadIsAskedFirst: as far as this machine knows it, and while it is a master
 // of the config.
 func TestTheLastLeadIsAskedFirst(t *testing.T) {
+	t.Parallel()
 	const config = `apiVersion: kubexm.mensylisir.io/v1alpha1
 kind: Cluster
 metadata: {name: demo}

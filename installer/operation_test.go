@@ -63,6 +63,7 @@ func (s *site) files() []string {
 // TestAnOperationIsOnRecord: from the first change to the end, in files while there is no
 // cluster yet, and again when it is broken off and goes on.
 func TestAnOperationIsOnRecord(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "masters-stacked")
 		first := s.State(true)
@@ -123,6 +124,7 @@ func TestAnOperationIsOnRecord(t *testing.T) {
 // TestTheClusterKnowsWhatOtherMachinesDid: its history has their operations, and another
 // workdir shows them beside its own.
 func TestTheClusterKnowsWhatOtherMachinesDid(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := made(t)
 		s.Workdir = t.TempDir()
@@ -145,6 +147,7 @@ func TestTheClusterKnowsWhatOtherMachinesDid(t *testing.T) {
 // TestAnotherKindOfOperationIsRefused: while one is open; the deletion of the cluster is
 // not, and neither is anything once it is abandoned.
 func TestAnotherKindOfOperationIsRefused(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := made(t)
 		s.Sims["w1"].RemoveAll("/etc/sysctl.d/99-kubexm-cri.conf")
@@ -186,6 +189,7 @@ func TestAnotherKindOfOperationIsRefused(t *testing.T) {
 // TestARestartIsAnOperation: it is on record from its first restart to its end, holds the
 // place of others meanwhile and waits for theirs, and leaves what was applied as it is.
 func TestARestartIsAnOperation(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := made(t)
 		exists := func() *manifest.Existing {
@@ -239,6 +243,7 @@ func TestARestartIsAnOperation(t *testing.T) {
 
 // TestHostsAloneAreNoOperation: what makes hosts ready is about no cluster.
 func TestHostsAloneAreNoOperation(t *testing.T) {
+	t.Parallel()
 	for _, p := range pipeline.All() {
 		if got, want := p.Operates(), p.Name != "preflight" && p.Name != "prepare" && p.Name != "restore"; got != want {
 			t.Errorf("%s is an operation on a cluster: %t, want %t", p.Name, got, want)
@@ -249,6 +254,7 @@ func TestHostsAloneAreNoOperation(t *testing.T) {
 // TestARefusedRunLeavesNoTrace: where an operation is open, a run that ends before its first
 // change adds nothing to what is on record of it.
 func TestARefusedRunLeavesNoTrace(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "masters-stacked")
 		if err := s.Run(pipeline.Create, failsAt("kubeadm.join-worker")); err == nil {

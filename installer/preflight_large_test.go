@@ -15,6 +15,7 @@ import (
 // it has to: every host is asked what it is, and every check is made. Two clones
 // among them are found.
 func TestPreflightOfManyHosts(t *testing.T) {
+	t.Parallel()
 	const n = 100
 	s := siteOf(t, fmt.Sprintf(`
 apiVersion: kubexm.mensylisir.io/v1alpha1

@@ -21,6 +21,7 @@ import (
 // TestReceipt: it says what the run was, holds the audit log to what it was then,
 // and is signed or says that it is not.
 func TestReceipt(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Config{Password: "secret"})
 	site := &deltaSite{server: server, mill: newMill(t)}
 	c := clusterOf(t, host("a", server, ""))

@@ -35,6 +35,7 @@ func sessionOf(t *testing.T, c *manifest.Cluster, node1 *steps.Host) *Session {
 // TestRunIsOnRecord: over a real wire each command is on the log with its step, and
 // the journal knows where the log ended.
 func TestRunIsOnRecord(t *testing.T) {
+	t.Parallel()
 	server := sshtest.Start(t, sshtest.Config{Password: "secret"})
 	o := options(t, clusterOf(t, host("a", server, "")), server)
 	o.Version = "v1.2.3"

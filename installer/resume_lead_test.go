@@ -5,6 +5,7 @@ import "testing"
 // TestAJournalTellsOfTheLead by the plan's word for it, and on which host it was; also
 // where a later run took it over.
 func TestAJournalTellsOfTheLead(t *testing.T) {
+	t.Parallel()
 	_, done, err := readJournal([]byte(`{"head":{"run":"r"}}
 {"node":"m/t/x","step":"x","host":"m2","as":"lead","outcome":"resumed"}
 {"node":"m/t/x","step":"x","host":"lead","outcome":"resumed"}

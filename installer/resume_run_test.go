@@ -68,6 +68,7 @@ func (r *resuming) run(pipeline string, resume bool) (Resumption, error) {
 // TestResumePassesOverWhatWasSeenDone, however often a run is cut off, and looks at
 // all of it where anything came in between.
 func TestResumePassesOverWhatWasSeenDone(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		between func(*resuming)
@@ -106,6 +107,7 @@ func TestResumePassesOverWhatWasSeenDone(t *testing.T) {
 
 // TestADeletionLeavesNoNote of the runs on a host.
 func TestADeletionLeavesNoNote(t *testing.T) {
+	t.Parallel()
 	r := newResuming(t)
 	r.mended = true
 	before := len(r.sim.Below("/run"))
@@ -122,6 +124,7 @@ func TestADeletionLeavesNoNote(t *testing.T) {
 // TestResumeDoesAgainWhatWasUndone: what a task's rollback took back is not done any more,
 // and what it kept is.
 func TestResumeDoesAgainWhatWasUndone(t *testing.T) {
+	t.Parallel()
 	for oneWay, passed := range map[bool]int{false: 0, true: 1} {
 		r := newResuming(t)
 		r.rollback, r.oneWay = engine.RollbackTask, oneWay
@@ -141,6 +144,7 @@ func TestResumeDoesAgainWhatWasUndone(t *testing.T) {
 
 // TestARollbackThatIsKilled: what is about to be undone is not done any more.
 func TestARollbackThatIsKilled(t *testing.T) {
+	t.Parallel()
 	for last, want := range map[engine.Outcome]bool{engine.Ran: true, engine.RollingBack: false, engine.RolledBack: false, engine.RollbackEnded: true} {
 		text := `{"head":{"run":"r","pipeline":"create"}}` + "\n"
 		for _, o := range []engine.Outcome{engine.Ran, last} {

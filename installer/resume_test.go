@@ -18,6 +18,7 @@ func line(node, outcome string) string {
 // TestAJournalSaysWhatWasSeenDone: the last word on a step counts, a torn line at
 // the end is none, and anything else that makes no sense voids all of it.
 func TestAJournalSaysWhatWasSeenDone(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, text, want, err string }{
 		{"done", about + line("a", "started") + line("a", "ran") + line("b", "already done") + line("c", "resumed"), "a@m b@m c@m", ""},
 		{"begun", about + line("a", "started"), "", ""},
@@ -45,6 +46,7 @@ func TestAJournalSaysWhatWasSeenDone(t *testing.T) {
 
 // TestTheLastRunCounts, and dry runs are none: they changed nothing.
 func TestTheLastRunCounts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, run, more string) {
 		text := strings.Replace(about, `"R1"`, `"`+run+`"`, 1)
@@ -72,6 +74,7 @@ func TestTheLastRunCounts(t *testing.T) {
 }
 
 func TestARunThatIsAnother(t *testing.T) {
+	t.Parallel()
 	head := Head{Run: "R2", Pipeline: "create", Config: "c", Root: "r", Plan: "p", Kubexm: "v1"}
 	for want, change := range map[string]func(*Head){
 		"":                               func(h *Head) { h.Run = "R3" },
@@ -90,6 +93,7 @@ func TestARunThatIsAnother(t *testing.T) {
 
 // TestARunThatLeftOutOtherChecks is another run.
 func TestARunThatLeftOutOtherChecks(t *testing.T) {
+	t.Parallel()
 	head, _, err := readJournal([]byte(strings.Replace(about, `}}`, `,"skipped":["preflight.memory"]}}`, 1)))
 	if err != nil || len(head.Skipped) != 1 {
 		t.Fatalf("%+v, %v", head, err)

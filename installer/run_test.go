@@ -24,6 +24,7 @@ import (
 // TestJournalSaysIntentAndOutcome runs a plan of a step that works, one that was
 // done before, and one that fails.
 func TestJournalSaysIntentAndOutcome(t *testing.T) {
+	t.Parallel()
 	kase := steptest.Case{}
 	c := steptest.Cluster(t, steptest.Small)
 	did := false
@@ -97,6 +98,7 @@ func TestJournalSaysIntentAndOutcome(t *testing.T) {
 // TestAFullDiskIsNamed: the host is asked once the step has failed, and the run says
 // which file system it is.
 func TestAFullDiskIsNamed(t *testing.T) {
+	t.Parallel()
 	kase := steptest.Case{}
 	c := steptest.Cluster(t, steptest.Small)
 	write := &op.Do{
@@ -127,6 +129,7 @@ func TestAFullDiskIsNamed(t *testing.T) {
 
 // TestJournalsAreTheirOwn: runs that begin in the same second do not share one.
 func TestJournalsAreTheirOwn(t *testing.T) {
+	t.Parallel()
 	w, err := NewWorkdir(t.TempDir(), "demo")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 // TestSecretFilesAreTheOwnersAlone: a password or a key that others may read is
 // none, and no host is called with it.
 func TestSecretFilesAreTheOwnersAlone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for mode, good := range map[fs.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o604: false, 0o620: false, 0o601: false} {
 		for _, kind := range []string{"password", "key"} {

@@ -54,6 +54,7 @@ func options(t *testing.T, c *manifest.Cluster, known ...*sshtest.Server) Option
 }
 
 func TestOpenReachesEveryHost(t *testing.T) {
+	t.Parallel()
 	a, b := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"})
 	o := options(t, clusterOf(t, host("a", a, ""), host("b", b, "")), a, b)
 	s, err := Open(t.Context(), o)
@@ -88,6 +89,7 @@ func TestOpenReachesEveryHost(t *testing.T) {
 
 // TestOpenNamesEveryHostThatItCannotReach: each with its reason and with what to do.
 func TestOpenNamesEveryHostThatItCannotReach(t *testing.T) {
+	t.Parallel()
 	good, wrong := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "another"})
 	stranger, gone := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"})
 	c := clusterOf(t, host("a", good, ""), host("b", wrong, ""), host("c", stranger, ""), host("d", gone, ""))
@@ -129,6 +131,7 @@ func TestOpenNamesEveryHostThatItCannotReach(t *testing.T) {
 }
 
 func TestAcceptNewKeepsTheKey(t *testing.T) {
+	t.Parallel()
 	a := sshtest.Start(t, sshtest.Config{Password: "secret"})
 	o := options(t, clusterOf(t, host("a", a, ", hostKeyPolicy: accept-new")))
 	for range 2 {
@@ -157,6 +160,7 @@ func TestAcceptNewKeepsTheKey(t *testing.T) {
 }
 
 func TestMissingSecretsAreNamedAllAtOnce(t *testing.T) {
+	t.Parallel()
 	a, b := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"})
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"open": 0o644, "closed": 0o600} {
@@ -189,6 +193,7 @@ func TestMissingSecretsAreNamedAllAtOnce(t *testing.T) {
 }
 
 func TestOpenEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	a := sshtest.Start(t, sshtest.Config{Password: "secret"})
 	a.Silence()
 	defer a.Speak()

@@ -90,6 +90,7 @@ func stage(path string, images *[]string) steps.Step {
 // whatever is sent to a registry is of all sets that the plan names, and a set that is
 // not whole is found before anything runs.
 func TestSeveralSetsInOneRun(t *testing.T) {
+	t.Parallel()
 	m := &setMill{mill: newMill(t), images: map[string][]fetch.Content{}}
 	b := open(t, m.build("v1.33.1", "v1.34.10", "v1.35.1"))
 	c := steptest.Cluster(t, steptest.Small)

@@ -29,6 +29,7 @@ func (s *site) audit() string { return filepath.Join(s.Workdir, "audit.jsonl") }
 // TestWholeClusterIsOnRecord makes a cluster: each step that ran has its commands
 // on the log, each file that was uploaded its hash, and the log is whole.
 func TestWholeClusterIsOnRecord(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "masters")
 	s.record()
 	s.Must(pipeline.Create, "create")
@@ -79,6 +80,7 @@ func TestWholeClusterIsOnRecord(t *testing.T) {
 // TestProgramsAreHashedAgain: another program of the same size in the place of one
 // of the bundle's is found by the next run, and the right one is there again.
 func TestProgramsAreHashedAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "single")
 		s.record()

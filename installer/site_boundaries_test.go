@@ -46,6 +46,7 @@ func (s *site) killedBefore(at int, run func() error) bool {
 // TestOperationsGoOnFromEachStep: kubexm is killed where a step begins, and the same command ends where an uncut
 // one does. It takes every third step, in a short run every 47th; KUBEXM_EVERY=1 takes all.
 func TestOperationsGoOnFromEachStep(t *testing.T) {
+	t.Parallel()
 	every := 3
 	if testing.Short() {
 		every = 47

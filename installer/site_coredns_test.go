@@ -26,6 +26,7 @@ func (x noting) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, err
 // TestCoreDNSComesAfterTheNetwork: kubeadm init leaves CoreDNS out, and its own step installs it,
 // once.
 func TestCoreDNSComesAfterTheNetwork(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "site")
 		var found []steps.Verdict

@@ -113,6 +113,7 @@ func (s *site) emptyRestarts() *[]string {
 // TestRestartOnDrainedNodes: every node has no pod when its parts restart, one at a time, and
 // takes pods again afterwards. Also a master that is a worker, and the only node.
 func TestRestartOnDrainedNodes(t *testing.T) {
+	t.Parallel()
 	for name, nodes := range map[string][]string{"site": {"m1", "w1", "w2"}, "masters-stacked": {"m1", "m2", "m3", "w1"}, "single": {"node1"}} {
 		each(t, []string{name}, func(s *site) {
 			populated(s)
@@ -144,6 +145,7 @@ func TestRestartOnDrainedNodes(t *testing.T) {
 
 // TestDrainedBatch: the nodes of a batch are drained together, and masters are not part of it.
 func TestDrainedBatch(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"site"}, func(s *site) {
 		populated(s)
 		s.Kube.Drop("policy/v1", "PodDisruptionBudget", "default", "web")
@@ -167,6 +169,7 @@ func TestDrainedBatch(t *testing.T) {
 // TestDrainIsRehearsed: a budget that allows nothing, and a pod without a controller, are named
 // before anything changes; the operation has not begun.
 func TestDrainIsRehearsed(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"site"}, func(s *site) {
 		populated(s)
 		s.Kube.Put(budget("web", 2))
@@ -206,6 +209,7 @@ func TestDrainIsRehearsed(t *testing.T) {
 // timeout. The error names it, the node is schedulable again, and no pod was deleted. Once
 // the budget allows it, the same command does all of it.
 func TestDrainIsBlockedLater(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"site"}, func(s *site) {
 		populated(s)
 		made := s.withoutPods()
@@ -240,6 +244,7 @@ func TestDrainIsBlockedLater(t *testing.T) {
 
 // TestDrainedNodeFails: a node whose restart fails is named, and takes pods again.
 func TestDrainedNodeFails(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"site"}, func(s *site) {
 		populated(s)
 		s.Batch = plan.Batch{Size: 2}
@@ -265,6 +270,7 @@ func TestDrainedNodeFails(t *testing.T) {
 // TestDrainThatIsCutOff at every n-th command, by the loss of the lead or of a worker: the same
 // command ends where one ends that nothing cut. A node that was cordoned before stays so.
 func TestDrainThatIsCutOff(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"site"}, func(s *site) {
 		populated(s)
 		s.Kube.Put(mergedSpec(s.Kube.Object("v1", "Node", "", "w2"), "unschedulable", true))
@@ -314,6 +320,7 @@ func mergedSpec(o steptest.Object, key string, value any) steptest.Object {
 // TestDrainThatIsResumed: --resume continues after the nodes that are complete, and drains the
 // others again.
 func TestDrainThatIsResumed(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"site"}, func(s *site) {
 		populated(s)
 		made := s.withoutPods()

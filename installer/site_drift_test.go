@@ -70,6 +70,7 @@ func looks(argv []string) bool {
 // TestNoDriftAfterCreate: what was just made is as its record says, whatever the config;
 // and no command of the look changes anything.
 func TestNoDriftAfterCreate(t *testing.T) {
+	t.Parallel()
 	for _, name := range thirdInShort([]string{"site", "masters", "etcd-hosts", "addons", "no-registry", "packages", "masters-stacked", "load-balancers", "load-balancers-nginx", "load-balancers-workers", "kube-vip", "calico", "cilium"}) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -93,6 +94,7 @@ func TestNoDriftAfterCreate(t *testing.T) {
 // TestTheRecordIsNoDrift: neither another way in than the one on record, nor that a host
 // was away, is a difference.
 func TestTheRecordIsNoDrift(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "masters-stacked")
 		s.Must(pipeline.Create, "create")
@@ -116,6 +118,7 @@ func TestTheRecordIsNoDrift(t *testing.T) {
 // TestDrift: each thing that another hand changes is one row, on its host, from another
 // machine and with another config in hand too.
 func TestDrift(t *testing.T) {
+	t.Parallel()
 	const flannel = "/var/lib/etcd/member/DaemonSet.apps/kube-flannel/kube-flannel-ds"
 	for _, x := range []struct {
 		name   string
@@ -157,6 +160,7 @@ func TestDrift(t *testing.T) {
 // TestDriftOfWhatDependsOnAUnit: what cannot be asked while the runtime is stopped is
 // named with it, and is no difference of its own.
 func TestDriftOfWhatDependsOnAUnit(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "site")
 		s.Must(pipeline.Create, "create")
@@ -171,6 +175,7 @@ func TestDriftOfWhatDependsOnAUnit(t *testing.T) {
 // TestDriftWithoutABundle: what nobody can know without it is named, and does not count;
 // the rest is looked at. A host that does not answer keeps nobody from looking at others.
 func TestDriftWithoutABundle(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "site")
 		s.Must(pipeline.Create, "create")
@@ -203,6 +208,7 @@ func TestDriftWithoutABundle(t *testing.T) {
 // TestDriftOfAHostThatGoesAway: a host that answers no more half way is one row, and the
 // others are looked at to the end.
 func TestDriftOfAHostThatGoesAway(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "site")
 		s.Must(pipeline.Create, "create")

@@ -29,6 +29,7 @@ func (s *site) madeNoKeys() {
 // TestAnotherMachineFindsNothingToDo: what the cluster's hosts trust is brought
 // back from them, and no host changes.
 func TestAnotherMachineFindsNothingToDo(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"single", "site", "masters", "masters-stacked", "etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		made, first := s.State(true), s.Workdir
@@ -102,6 +103,7 @@ func advised(err error) string {
 // TestWithoutKeysNothingIsMadeAnew: where the hosts keep no keys, as those of an
 // older kubexm, or others than this machine's, it is said what to do.
 func TestWithoutKeysNothingIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	for _, at := range []struct {
 		host, dir, bring, move string
 	}{

@@ -22,6 +22,7 @@ func refuses() (net.Conn, error) {
 // TestALoadBalancerThatExists: it is waited for once the first API server runs, all
 // nodes name it, and nothing of it is set up or taken away.
 func TestALoadBalancerThatExists(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "endpoint-existing")
 		first := s.State(true)
@@ -59,6 +60,7 @@ func TestALoadBalancerThatExists(t *testing.T) {
 // TestALoadBalancerOfOthers: whoever answers with a certificate of another CA is no API
 // server of this cluster, and no node joins through it.
 func TestALoadBalancerOfOthers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "endpoint-existing")
 		s.Balancer = func(string) (net.Conn, error) { return s.Kube.Stranger() }
@@ -74,6 +76,7 @@ func TestALoadBalancerOfOthers(t *testing.T) {
 
 // TestALoadBalancerThatIsNotThere: nothing is changed on any host.
 func TestALoadBalancerThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "endpoint-existing")
 		first := s.State(true)
@@ -93,6 +96,7 @@ func TestALoadBalancerThatIsNotThere(t *testing.T) {
 // TestANameOfTheSites: with externalDNS no host gets a line of the control plane's name,
 // and the kubeconfig here has the name.
 func TestANameOfTheSites(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := siteOf(t, strings.Replace(newSite(t, "single").config, "  kubernetes:", "  controlPlaneEndpoint: {domain: api.site.example, externalDNS: true}\n  kubernetes:", 1), "single")
 		first := s.State(true)

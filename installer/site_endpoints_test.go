@@ -18,6 +18,7 @@ import (
 // etcd, and each IP family. A second run changes nothing, and a deletion restores the hosts. An
 // etcd that exists meets each load balancer once, and both families. -short takes every sixth.
 func TestEveryEndpoint(t *testing.T) {
+	t.Parallel()
 	front := "controlPlaneEndpoint: {domain: api.site.example, address: VIP}\n  loadBalancer: {external: {type: %s, keepalived: {interface: eth0}}%s}"
 	endpoints := []struct{ name, text string }{
 		{"kubexm-kh", fmt.Sprintf(front, "kubexm-kh", "")},

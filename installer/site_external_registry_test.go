@@ -19,6 +19,7 @@ import (
 // pull from it, and a deletion leaves it alone and says so. What an index with gaps
 // is there, the add-on names.
 func TestARegistryThatStands(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		open   bool // this machine reaches it
 		sparse int  // its answer to gaps
@@ -133,6 +134,7 @@ func found(err error) string {
 
 // TestARegistryThatRefuses is found before anything is changed.
 func TestARegistryThatRefuses(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*site)
 		want   []string

@@ -18,6 +18,7 @@ import (
 
 // TestHealth: a new cluster is healthy, and each thing that is wrong is one problem of its check.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "masters")
 		s.Must(pipeline.Create, "create")

@@ -15,6 +15,7 @@ import (
 // kube-vip with a kubeconfig of its own. A second run changes nothing, and a deletion leaves
 // neither a file nor the address.
 func TestKubeVIP(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "kube-vip")
 		first := s.State(true)
@@ -64,6 +65,7 @@ func TestKubeVIP(t *testing.T) {
 // TestKubeVIPIsDeletedEverywhere: without the manifests of kube-vip nobody reaches an API server
 // at the virtual IP. The next creation restores them.
 func TestKubeVIPIsDeletedEverywhere(t *testing.T) {
+	t.Parallel()
 	for name, alsoLost := range map[string][]string{"the manifest": nil, "the kubeconfig too": {"/etc/kubernetes/kube-vip.conf"}} {
 		if testing.Short() && alsoLost != nil {
 			continue

@@ -51,6 +51,7 @@ func (s *site) label(node string) any {
 // undone is on record, and the next run that reaches the host does it. A short run takes
 // every third.
 func TestInstallGoesOnWithoutAHost(t *testing.T) {
+	t.Parallel()
 	for i, e := range []struct{ cluster, host, labelled string }{
 		{"masters-stacked", "m1", "w1"}, {"site", "w1", "w2"}, {"masters-stacked", "m2", "w1"}, {"masters", "m1", "w1"}, {"etcd-hosts", "e2", "w1"}, {"endpoint-existing", "m1", "w1"},
 	} {
@@ -111,6 +112,7 @@ func TestInstallGoesOnWithoutAHost(t *testing.T) {
 
 // TestWhoIsNeeded: an installation does not go without hosts that the others need.
 func TestWhoIsNeeded(t *testing.T) {
+	t.Parallel()
 	refused := func(s *site, says string, away ...string) {
 		s.t.Helper()
 		s.Skip = away
@@ -161,6 +163,7 @@ func (x silencing) Precheck(ctx context.Context, h *steps.Host) (steps.Verdict, 
 // TestTheLeadChanges: what comes after a lead that answers no more goes through another
 // master; the plan's text is the same whoever is the lead.
 func TestTheLeadChanges(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "masters-stacked")
 		text := s.Graph(pipeline.Create, nil).String()
@@ -188,6 +191,7 @@ func TestTheLeadChanges(t *testing.T) {
 
 // TestADeletionFindsAWayIn: pods are moved off the nodes through a master that answers.
 func TestADeletionFindsAWayIn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "masters-stacked")
 		s.Must(pipeline.Create, "create")
@@ -208,6 +212,7 @@ func TestADeletionFindsAWayIn(t *testing.T) {
 
 // TestWayIn: the first master that serves, for as long as it does.
 func TestWayIn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "masters-stacked")
 		masters := s.Cluster.HostsWith(manifest.RoleMaster)
@@ -240,6 +245,7 @@ func TestWayIn(t *testing.T) {
 // TestAHostThatIsLeftAndAway: what an earlier deletion left on a host waits for a run
 // that reaches it.
 func TestAHostThatIsLeftAndAway(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		config := configOf(t, "site")
 		s := siteOf(t, config, "site")

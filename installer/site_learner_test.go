@@ -30,6 +30,7 @@ func (s *site) guarded(unmoved []string, further ...func(host string, c connecto
 // TestALearnerThatDoesNotCatchUp is removed again, and its data as well. Afterwards the same
 // command replaces the member.
 func TestALearnerThatDoesNotCatchUp(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		made := s.State(true)
@@ -58,6 +59,7 @@ func TestALearnerThatDoesNotCatchUp(t *testing.T) {
 // TestAJoinGoesOn from each of its states: the learner was added and not started, was started
 // and not promoted, was promoted and its host still has the file with which it joined.
 func TestAJoinGoesOn(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		made := s.State(true)
@@ -98,6 +100,7 @@ func TestAJoinGoesOn(t *testing.T) {
 // TestANewMemberRestartsNobody: members that have data keep the list of members in their units,
 // and new ones list those that etcd has when they join.
 func TestANewMemberRestartsNobody(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		units := map[string]string{}

@@ -12,6 +12,7 @@ import (
 // TestLoadBalancers: kubexm installs them before the first API server, gives haproxy the
 // cluster's CA after it, changes nothing in a second run, and removes all of it.
 func TestLoadBalancers(t *testing.T) {
+	t.Parallel()
 	for name, program := range map[string]string{"load-balancers": "haproxy", "load-balancers-nginx": "nginx"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

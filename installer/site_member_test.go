@@ -21,6 +21,7 @@ func (s *site) loses(member string, all bool) {
 // TestALostMemberIsReplaced: an install removes what the store knows of it, adds
 // it again, and ends where the first one did.
 func TestALostMemberIsReplaced(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		first := s.State(true)
 		s.Must(pipeline.Create, "create")
@@ -49,6 +50,7 @@ func TestALostMemberIsReplaced(t *testing.T) {
 // TestALostMemberOfMostIsRefused: with most members gone nothing is removed, and
 // none begins a store of its own.
 func TestALostMemberOfMostIsRefused(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		s.loses("e2", true)
@@ -69,6 +71,7 @@ func TestALostMemberOfMostIsRefused(t *testing.T) {
 // TestAReplacementGoesOn wherever it was cut off: at every ninth command, in a
 // short run at every 54th.
 func TestAReplacementGoesOn(t *testing.T) {
+	t.Parallel()
 	every, places := 9, 5
 	if testing.Short() {
 		every, places = 54, 1

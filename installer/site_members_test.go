@@ -38,6 +38,7 @@ func (s *site) membersAre(want ...string) {
 // TestMembersJoinAndLeave: etcd on hosts of its own grows from three members to five and shrinks
 // again, also by its first member, which leads, and by one that does not answer.
 func TestMembersJoinAndLeave(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		everything := s.everything()
 		s.Must(pipeline.Create, "create")
@@ -109,6 +110,7 @@ func TestMembersJoinAndLeave(t *testing.T) {
 // TestMembersOnMasters: where etcd's services run on the masters, a master brings its member and
 // takes it away.
 func TestMembersOnMasters(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"masters"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		s.Edit(lists(s.t, s.config, "master", "m8", "m9"))
@@ -124,6 +126,7 @@ func TestMembersOnMasters(t *testing.T) {
 
 // TestTheLastMemberStays.
 func TestTheLastMemberStays(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		if err := s.deletes("e1", "e2", "e3"); err == nil || !strings.Contains(err.Error(), "it is the last etcd member of the cluster") {

@@ -57,6 +57,7 @@ func lists(t *testing.T, config, role string, hosts ...string) string {
 // TestNodesJoinAndLeave: a worker and a master join clusters of each kind, a creation has
 // nothing left to do, and after they have left everything is as before.
 func TestNodesJoinAndLeave(t *testing.T) {
+	t.Parallel()
 	for _, name := range thirdInShort([]string{"masters-stacked", "etcd-hosts", "load-balancers", "load-balancers-workers", "kube-vip", "no-registry", "calico", "cilium"}) {
 		each(t, []string{name}, func(s *site) {
 			s.Must(pipeline.Create, "create")
@@ -119,6 +120,7 @@ func hostIn(all conntest.Snapshot, host string) conntest.Snapshot {
 // TestMastersLeave: any master can leave, also the first one, and one that does not answer. The
 // rest goes on, a creation afterwards has nothing to do, and a deletion gives back what was there.
 func TestMastersLeave(t *testing.T) {
+	t.Parallel()
 	for _, name := range thirdInShort([]string{"masters-stacked", "etcd-hosts", "load-balancers", "load-balancers-workers", "kube-vip"}) {
 		each(t, []string{name}, func(s *site) {
 			blank := s.everything()
@@ -182,6 +184,7 @@ func TestMastersLeave(t *testing.T) {
 // or on another host: the same command ends where an uncut one does. It is cut at every 29th
 // command, in a short run at every 87th.
 func TestChangesOfHostsGoOn(t *testing.T) {
+	t.Parallel()
 	every, places := 29, 6
 	if testing.Short() {
 		every, places = 87, 3

@@ -38,6 +38,7 @@ func (s *site) pulls() []string {
 // TestASiteWithoutARegistry: every node has all that the bundle brings, nothing is
 // pulled, and a node or an image that comes later gets there the same way.
 func TestASiteWithoutARegistry(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "no-registry")
 		first := s.ofHost("master1")
@@ -99,6 +100,7 @@ func TestASiteWithoutARegistry(t *testing.T) {
 // TestAClusterStaysWithoutARegistry: what is made without one gets none later, and
 // what is made with one keeps it.
 func TestAClusterStaysWithoutARegistry(t *testing.T) {
+	t.Parallel()
 	for name, x := range map[string]struct {
 		cluster string
 		change  []string

@@ -22,6 +22,7 @@ func neglected(sim *conntest.Sim) {
 
 // TestHostsArePreparedAndGivenBack alone, and with a cluster on them.
 func TestHostsArePreparedAndGivenBack(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "site")
 	for _, sim := range s.Sims {
 		neglected(sim)

@@ -50,6 +50,7 @@ func (s *site) stays() []string {
 // else does. The next creation takes them up, with the keys of the cluster before
 // and with nothing pulled or sent again; or a deletion takes the rest.
 func TestDataIsPreserved(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"single", "site", "addons", "masters", "masters-stacked", "etcd-hosts", "no-registry"}, func(s *site) {
 		first := s.State(true)
 		master := s.Sims[s.Cluster.HostsWith(manifest.RoleMaster)[0].Name]
@@ -145,6 +146,7 @@ func (s *site) onlyStays(first conntest.Snapshot) {
 
 // TestAFailureWhilePreserving: whatever fails on the way, no data is lost.
 func TestAFailureWhilePreserving(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"masters-stacked", "etcd-hosts"}, func(s *site) {
 		first := s.State(true)
 		s.Must(pipeline.Create, "create")
@@ -169,6 +171,7 @@ func TestAFailureWhilePreserving(t *testing.T) {
 // TestWhatWasNeverWholeIsNotPreserved: a control plane that was cut off half way has
 // nothing that another could take up.
 func TestWhatWasNeverWholeIsNotPreserved(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"site", "masters-stacked"}, func(s *site) {
 		first := s.State(true)
 		s.Must(pipeline.Create, "create")
@@ -184,6 +187,7 @@ func TestWhatWasNeverWholeIsNotPreserved(t *testing.T) {
 // TestKeptDataOfAnotherCluster is not taken up: it is said what would have to be,
 // and nothing changes.
 func TestKeptDataOfAnotherCluster(t *testing.T) {
+	t.Parallel()
 	changes := map[string]struct {
 		to   func(*manifest.Cluster)
 		says string

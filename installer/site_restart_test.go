@@ -37,6 +37,7 @@ func (s *site) stops() *[]string {
 // TestRestart restarts all parts of clusters, in the order in which nothing is lost. The
 // hosts are as before, and a creation afterwards has nothing to do.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]map[string]string{
 		"etcd-hosts": {
 			"restart-etcd": "etcd.service on e1, etcd.service on e2, etcd.service on e3",
@@ -77,6 +78,7 @@ func TestRestart(t *testing.T) {
 // TestRestartLeavesTheRestAlone: with a member that is not healthy no other is stopped, and
 // the error names it. Once it is, the same command does all of it.
 func TestRestartLeavesTheRestAlone(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"etcd-hosts", "masters-stacked"} {
 		each(t, []string{name}, func(s *site) {
 			s.Must(pipeline.Create, "create")
@@ -108,6 +110,7 @@ func TestRestartLeavesTheRestAlone(t *testing.T) {
 // TestRestartStopsWhereAMemberFails: one that does not come back ends the restart, and the
 // members behind it are left alone. What went well is not done again by a run that goes on.
 func TestRestartStopsWhereAMemberFails(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		got := s.stops()
@@ -148,6 +151,7 @@ func TestRestartStopsWhereAMemberFails(t *testing.T) {
 
 // TestRestartInBatches: workers go some at a time, masters one by one whatever is asked for.
 func TestRestartInBatches(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "many")
 	c := s.Cluster
 	g, err := plan.Build(pipeline.RestartNodes(), plan.Scope{Want: c, Set: c.Spec.Kubernetes.Version, Batch: plan.Batch{Percent: 50}})
@@ -168,6 +172,7 @@ func TestRestartInBatches(t *testing.T) {
 
 // TestRestartSaysWhatItWaitsFor: a gate tells what is missing while it waits.
 func TestRestartSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"masters-stacked"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		ctx, cancel := context.WithCancel(s.t.Context())

@@ -57,6 +57,7 @@ func (s *site) outcomes(host string, o engine.Outcome) []string {
 // TestATaskIsUndone: the host on which it failed is as it was before, the others keep what
 // they have, and a run that resumes does again what was undone.
 func TestATaskIsUndone(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"site"}, func(s *site) {
 		before := map[string]conntest.Snapshot{}
 		for name, sim := range s.Sims {
@@ -103,6 +104,7 @@ func TestATaskIsUndone(t *testing.T) {
 // task, leaves the host as it found it. Where it keeps something it says so. Afterwards a
 // creation ends where one does that never failed.
 func TestAnyTaskIsUndone(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts", "addons"}, func(s *site) {
 		first := s.State(true)
 		s.Must(pipeline.Create, "create")

@@ -60,6 +60,7 @@ func (s *site) ran() []string {
 // once more. A second creation finds nothing to do, a deletion leaves every host
 // as it was.
 func TestACreationIsUndoneByADeletion(t *testing.T) {
+	t.Parallel()
 	each(t, clusters, func(s *site) {
 		first := s.State(true)
 		for range 2 {
@@ -97,6 +98,7 @@ func TestACreationIsUndoneByADeletion(t *testing.T) {
 
 // TestAResetIsEnough: hosts whose control plane is gone are cleaned as well.
 func TestAResetIsEnough(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"site"}, func(s *site) {
 		first := s.State(true)
 		s.Must(pipeline.Create, "create")
@@ -159,6 +161,7 @@ func (s *site) saw(id string, o engine.Outcome) bool {
 
 // TestAFailureAtEachStep: the run says which, and the next one goes on.
 func TestAFailureAtEachStep(t *testing.T) {
+	t.Parallel()
 	for after, names := range map[bool][]string{false: {"single", "site", "masters-stacked", "registry-existing"}, true: {"addons", "dual-stack", "etcd-hosts", "no-registry"}} {
 		t.Run(fmt.Sprintf("after=%t", after), func(t *testing.T) {
 			each(t, names, func(s *site) {
@@ -180,6 +183,7 @@ func TestAFailureAtEachStep(t *testing.T) {
 
 // TestAMasterIsLost: the same with masters that join, and with a store of its own.
 func TestAMasterIsLost(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"masters"}, func(s *site) { s.losing("m1", "m2") })
 	each(t, []string{"masters-stacked"}, func(s *site) { s.losing("m2") })
 	each(t, []string{"etcd-hosts"}, func(s *site) { s.losing("e2") })
@@ -188,6 +192,7 @@ func TestAMasterIsLost(t *testing.T) {
 // TestAHostThatIsLost breaks the wire to one host, later in each run, until a run
 // ends before it comes to that.
 func TestAHostThatIsLost(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"site"}, func(s *site) { s.losing("m1", "w1") })
 }
 

@@ -85,6 +85,7 @@ func holdsSecret(t reflect.Type, seen map[reflect.Type]bool) bool {
 // a command's words (and so in no host's list of processes), a log, an event, the
 // audit log, a plan, an error, or a file on this machine.
 func TestSecretsAreNowhere(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "registry-existing")
 		planted := map[string]string{}

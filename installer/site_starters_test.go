@@ -12,6 +12,7 @@ import (
 // TestStartersMakeClusters: what `kubexm config init` writes is a cluster on simulated
 // hosts, and goes again.
 func TestStartersMakeClusters(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../cmd/kubexm/starters/*.yaml")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("%d starters, %v", len(files), err)

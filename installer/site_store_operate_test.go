@@ -31,6 +31,7 @@ func (s *site) defragments() *[]string {
 
 // TestMoveLeader makes each member lead, of either kind.
 func TestMoveLeader(t *testing.T) {
+	t.Parallel()
 	each(t, stores, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		made := s.State(true)
@@ -57,6 +58,7 @@ func TestMoveLeader(t *testing.T) {
 // TestDefragment: only the members are defragmented for which it is worthwhile, one at a time and
 // none while it leads.
 func TestDefragment(t *testing.T) {
+	t.Parallel()
 	each(t, stores, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		all := s.members()
@@ -96,6 +98,7 @@ func TestDefragment(t *testing.T) {
 // TestDefragmentResolvesAlarms: with NOSPACE every member is defragmented, and the alarm is
 // disarmed. If a database is still full it stays, and the error says what to do.
 func TestDefragmentResolvesAlarms(t *testing.T) {
+	t.Parallel()
 	each(t, stores, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		all := s.members()
@@ -145,6 +148,7 @@ func TestDefragmentResolvesAlarms(t *testing.T) {
 // TestDefragmentStopsAtAnUnhealthyMember, and changes nothing then. A run that resumes continues
 // behind the members that were defragmented.
 func TestDefragmentStopsAtAnUnhealthyMember(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		s.Kube.Change(func(k *steptest.Kube) { k.Unhealthy = []string{"etcd-e3"} })

@@ -13,6 +13,7 @@ import (
 // TestReplaceMember replaces members that have lost their data, whose data is corrupt, that lead,
 // or that are well. The hosts are as before.
 func TestReplaceMember(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		made := s.State(true)
@@ -58,6 +59,7 @@ func TestReplaceMember(t *testing.T) {
 // TestReplaceMemberIsRefused where etcd has no quorum or another member is not healthy, and where
 // the host lacks more than the data. Nothing is changed then.
 func TestReplaceMemberIsRefused(t *testing.T) {
+	t.Parallel()
 	each(t, []string{"etcd-hosts"}, func(s *site) {
 		s.Must(pipeline.Create, "create")
 		s.Targets = []string{"e2"}
@@ -103,6 +105,7 @@ func TestReplaceMemberIsRefused(t *testing.T) {
 // TestReplaceMemberGoesOn wherever it was cut off: at every seventh command, in a short run at
 // every 42nd.
 func TestReplaceMemberGoesOn(t *testing.T) {
+	t.Parallel()
 	every, places := 7, 6
 	if testing.Short() {
 		every, places = 42, 1

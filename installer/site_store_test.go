@@ -15,6 +15,7 @@ import (
 // TestStoreReport: the members of either kind of etcd are reported, also by a member that is not
 // the first, and one that does not answer is told.
 func TestStoreReport(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"masters", "masters-stacked"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 // TestWorkerBalancers: a worker joins through a master, and uses its own load balancer from then
 // on. A second run changes nothing, and a deletion removes all of it.
 func TestWorkerBalancers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, "load-balancers-workers")
 		first := s.State(true)

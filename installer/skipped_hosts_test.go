@@ -18,6 +18,7 @@ import (
 // TestADeletionReachesHostsOfTheRecord: also one that the config has forgotten, and none
 // that is to be passed over.
 func TestADeletionReachesHostsOfTheRecord(t *testing.T) {
+	t.Parallel()
 	a, b, c := sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"}), sshtest.Start(t, sshtest.Config{Password: "secret"})
 	applied, err := clusterOf(t, host("a", a, ""), host("b", b, ""), host("c", c, "")).Public()
 	if err != nil {
@@ -65,6 +66,7 @@ func TestADeletionReachesHostsOfTheRecord(t *testing.T) {
 // TestALeftHostIsCleaned: what a deletion has left on a host goes before anything else,
 // by the config of then, and is asked anew what it is.
 func TestALeftHostIsCleaned(t *testing.T) {
+	t.Parallel()
 	c := steptest.Cluster(t, steptest.Small)
 	kase := steptest.Case{Cluster: c}
 	sim := kase.Sim(t)

@@ -11,6 +11,7 @@ import (
 
 // TestWorkdirThatOthersMayChangeIsRefused, and what to type is said.
 func TestWorkdirThatOthersMayChangeIsRefused(t *testing.T) {
+	t.Parallel()
 	const other = 4242
 	for name, c := range map[string]struct {
 		change func(t *testing.T, at func(...string) string)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestWorkdirIsForItsOwnerAlone(t *testing.T) {
+	t.Parallel()
 	w, err := NewWorkdir(t.TempDir(), "demo")
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +62,7 @@ func hold(dir string) int {
 
 // TestSecondRunIsRefused runs the holder as another process, as a second kubexm is.
 func TestSecondRunIsRefused(t *testing.T) {
+	t.Parallel()
 	w, err := NewWorkdir(t.TempDir(), "demo")
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +116,7 @@ func TestSecondRunIsRefused(t *testing.T) {
 // TestRefusedBeforeTheHolderSaysWhoItIs: a run has the lock a moment before it has
 // written down who it is.
 func TestRefusedBeforeTheHolderSaysWhoItIs(t *testing.T) {
+	t.Parallel()
 	w, err := NewWorkdir(t.TempDir(), "demo")
 	if err != nil {
 		t.Fatal(err)

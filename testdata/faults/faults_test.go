@@ -15,6 +15,7 @@ import (
 
 // TestSmoke tries the rows that are quick, against the real binary.
 func TestSmoke(t *testing.T) {
+	t.Parallel() // beside the printed lines, which mostly wait
 	p, err := programsAt(built.Kubexm(t), built.Brittle(t))
 	if err != nil {
 		t.Fatal(err)

@@ -79,26 +79,31 @@ func TestPrintedLinesRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	t.Parallel()
 	p := newPrinted(t)
 	left, skipped := unrun(), unrun()
-	var site, beside []source
-	// Each gate of etcd takes 15 seconds, in which nothing else happens: there are sites beside the
-	// first for the sources that wait for them.
-	waits := make([][]source, 3)
-	seconds := make([]int, len(waits))
+	var site, beside, waiting []source
 	for _, s := range p.sources() {
 		for _, line := range s.lines {
 			delete(left, line)
 		}
-		switch n := s.waits(); {
-		case n > 0:
-			i := slices.Index(seconds, slices.Min(seconds))
-			waits[i], seconds[i] = append(waits[i], s), seconds[i]+n
+		switch {
+		case s.waits() > 0:
+			waiting = append(waiting, s.apart()...)
 		case s.site():
 			site = append(site, s)
 		default:
 			beside = append(beside, s)
 		}
+	}
+	// Each gate of etcd takes 15 seconds, in which nothing else happens: there are sites beside the
+	// first for the sources that wait for them, the longest first.
+	waits := make([][]source, 5)
+	seconds := make([]int, len(waits))
+	slices.SortStableFunc(waiting, func(a, b source) int { return b.waits() - a.waits() })
+	for _, s := range waiting {
+		i := slices.Index(seconds, slices.Min(seconds))
+		waits[i], seconds[i] = append(waits[i], s), seconds[i]+s.waits()
 	}
 	run := func(t *testing.T, p *printed, s source, cache string) {
 		t.Helper()
@@ -161,15 +166,15 @@ func (s source) site() bool {
 	return slices.ContainsFunc(s.lines, func(line string) bool { return !elsewhere.MatchString(line) })
 }
 
-// waiting are lines that wait for etcd's gates.
-var waiting = regexp.MustCompile(`^kubexm (?:restart (?:etcd|all)|etcd (?:defrag|alarm .*--disarm))`)
+// gated are lines that wait for etcd's gates.
+var gated = regexp.MustCompile(`^kubexm (?:restart (?:etcd|all)|etcd (?:defrag|alarm .*--disarm))`)
 
 // waits tells about how many seconds the lines of the source wait for etcd's gates.
 func (s source) waits() int {
 	n := 0
 	for _, line := range s.lines {
 		switch {
-		case !waiting.MatchString(line) || strings.Contains(line, "--dry-run"):
+		case !gated.MatchString(line) || strings.Contains(line, "--dry-run"):
 		case strings.Contains(line, "defrag"):
 			n += 60
 		case strings.Contains(line, "restart"):
@@ -179,6 +184,20 @@ func (s source) waits() int {
 		}
 	}
 	return n
+}
+
+// apart gives the examples of a help a folder each, where those of a page are typed in order.
+func (s source) apart() []source {
+	if strings.HasSuffix(s.name, ".md") {
+		return []source{s}
+	}
+	var all []source
+	for _, line := range s.lines {
+		one := s
+		one.lines = []string{line}
+		all = append(all, one)
+	}
+	return all
 }
 
 // sources gives all that prints commands: the README first, as a person reads.
