@@ -84,6 +84,14 @@ func NewOperation(ctx context.Context, g *plan.Graph, c *manifest.Cluster, dir, 
 	if err != nil {
 		return nil, err
 	}
+	if open == nil {
+		if open, err = state.OperationInFiles(ctx, c, dir, asked); err != nil {
+			return nil, err
+		}
+		if open != nil && open.Kind != g.Name { // it has ended; a new one replaces its files
+			open = nil
+		}
+	}
 	if open != nil {
 		if open.Kind != g.Name {
 			return nil, &OperationError{*open}
@@ -168,7 +176,7 @@ func (o *Operation) End(ctx context.Context, failed error, journal string) error
 	if !o.open || failed != nil && !o.begun { // refused before its first change: the record is still correct
 		return nil
 	}
-	ended := cluster.HistoryEntry{Outcome: "done", Journal: journal}
+	ended := cluster.HistoryEntry{Outcome: cluster.OutcomeDone, Journal: journal}
 	is := &o.is
 	switch {
 	case failed == nil:
@@ -180,18 +188,19 @@ func (o *Operation) End(ctx context.Context, failed error, journal string) error
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
 	defer cancel()
-	var err error
+	// The history comes first: what was killed in between is still open, and ends once more.
+	err := o.add(ctx, ended)
 	if !o.away {
-		err = o.write(ctx, is)
+		err = errors.Join(err, o.write(ctx, is))
 	}
-	return errors.Join(err, o.add(ctx, ended))
+	return err
 }
 
 // add adds an entry to the history, on this machine and in the cluster.
 func (o *Operation) add(ctx context.Context, e cluster.HistoryEntry) error {
 	e.Operation, e.End = o.is, time.Now().UTC().Truncate(time.Second)
 	e.Took = time.Since(o.began).Truncate(time.Second).String()
-	if e.Outcome == "done" || e.Outcome == "abandoned" {
+	if e.Outcome == cluster.OutcomeDone || e.Outcome == "abandoned" {
 		e.State = ""
 	}
 	if err := cluster.AddWorkdirHistory(o.dir, e); err != nil {

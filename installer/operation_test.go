@@ -2,6 +2,7 @@ package installer_test
 
 import (
 	"errors"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -117,6 +118,45 @@ func TestAnOperationIsOnRecord(t *testing.T) {
 		}
 		if got := s.history(); got != "create failed, create done, create failed, reset done" {
 			t.Errorf("history: %s", got)
+		}
+	})
+}
+
+// TestAnOperationThatWasCutOffAtItsEnd: the cluster's record has closed it, and the process ended
+// before it removed the files and added it to the history. The same command does both.
+func TestAnOperationThatWasCutOffAtItsEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := made(t)
+		done, err := cluster.ReadWorkdirHistory(s.Workdir)
+		if err != nil || len(done) != 1 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		is := done[0].Operation
+		is.State = cluster.OperationOpen
+		for _, noted := range []bool{false, true} { // in the history
+			if err := cluster.WriteOperation(t.Context(), s.Hosts()(s.Cluster.HostsWith(manifest.RoleMaster)[0]), &is); err != nil {
+				t.Fatal(err)
+			}
+			if !noted {
+				if err := os.Remove(cluster.HistoryPath(s.Workdir)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := len(s.files()); n != 1 {
+				t.Fatalf("%q", s.files())
+			}
+			time.Sleep(time.Hour)
+			s.Must(pipeline.Create, "the same command again")
+			if len(s.files()) > 0 {
+				t.Errorf("left: %q", s.files())
+			}
+			if all, err := cluster.ReadWorkdirHistory(s.Workdir); err != nil || len(all) != 1 || all[0].ID != is.ID || all[0].Outcome != "done" {
+				t.Errorf("history: %+v, %v", all, err)
+			}
+			if all, err := cluster.FetchHistory(t.Context(), s.Hosts()(s.Cluster.HostsWith(manifest.RoleMaster)[0])); err != nil || len(all) != 1 {
+				t.Errorf("history in the cluster: %+v, %v", all, err)
+			}
 		}
 	})
 }

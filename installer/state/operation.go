@@ -27,6 +27,13 @@ func Operation(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*cl
 			return r.Operation()
 		}
 	}
+	return OperationInFiles(ctx, c, dir, of)
+}
+
+// OperationInFiles returns the operation in the files on masters, or in the cluster's folder dir;
+// nil if there is none. The cluster's record closes an operation together with the change, so a
+// run that was killed right then leaves files of an operation that has ended.
+func OperationInFiles(ctx context.Context, c *manifest.Cluster, dir string, of Of) (*cluster.Operation, error) {
 	for _, m := range c.HostsWith(manifest.RoleMaster) {
 		h := of(m)
 		if h == nil {

@@ -47,14 +47,26 @@ func ReadWorkdirHistory(workdir string) ([]HistoryEntry, error) {
 	return DecodeHistory(text, HistoryPath(workdir))
 }
 
+// OutcomeDone is the outcome of an operation that has succeeded.
+const OutcomeDone = "done"
+
+// appended returns a history with one more line. The success of an operation is noted once: a
+// run that was killed right after it wrote the line is repeated, and finds nothing to do.
+func appended(all []HistoryEntry, e HistoryEntry) []HistoryEntry {
+	if n := len(all); n > 0 && all[n-1].ID == e.ID && all[n-1].Outcome == OutcomeDone && e.Outcome == OutcomeDone {
+		return all
+	}
+	return append(all, e)
+}
+
 // AddWorkdirHistory appends a line to the history in the cluster's folder on the workdir
-// host.
+// host. The success of an operation is noted once.
 func AddWorkdirHistory(workdir string, e HistoryEntry) error {
 	before, err := ReadWorkdirHistory(workdir)
 	if err != nil {
 		return err
 	}
-	text, err := EncodeHistory(append(before, e)...)
+	text, err := EncodeHistory(appended(before, e)...)
 	if err != nil {
 		return err
 	}
@@ -62,7 +74,7 @@ func AddWorkdirHistory(workdir string, e HistoryEntry) error {
 }
 
 // AddHistory appends a line to the history in the cluster, the ConfigMap kubexm-history in
-// kube-system. It does nothing if h is not a master.
+// kube-system. The success of an operation is noted once. It does nothing if h is not a master.
 func AddHistory(ctx context.Context, h *steps.Host, e HistoryEntry) error {
 	if master, err := administers(ctx, h); err != nil || !master {
 		return err
@@ -71,7 +83,7 @@ func AddHistory(ctx context.Context, h *steps.Host, e HistoryEntry) error {
 	if err != nil {
 		return err
 	}
-	all = append(all, e)
+	all = appended(all, e)
 	text, err := EncodeHistory(all[max(0, len(all)-mostHistory):]...)
 	if err != nil {
 		return err
