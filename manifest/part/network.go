@@ -1,6 +1,10 @@
 package part
 
-import "github.com/mensylisir/kubexm/manifest"
+import (
+	"strings"
+
+	"github.com/mensylisir/kubexm/manifest"
+)
 
 // Network is a network plugin (CNI). A plugin that is not supported has only Name and Chart.
 type Network struct {
@@ -48,6 +52,18 @@ type Network struct {
 	Ports   []Port
 
 	of func(*Network, manifest.Network) // adds values that depend on the plugin's settings; may be nil
+}
+
+// PodRanges returns the pods' IPv4 and IPv6 ranges; "" for a family that they do not have.
+func PodRanges(c *manifest.Cluster) (four, six string) {
+	for _, r := range c.Spec.Network.KubePodsCIDR {
+		if strings.Contains(r, ":") {
+			six = r
+		} else {
+			four = r
+		}
+	}
+	return four, six
 }
 
 // NetworkOf returns the plugin of a config; the zero Network if there is none.

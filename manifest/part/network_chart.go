@@ -27,10 +27,10 @@ func NetworkChart(c *manifest.Cluster) (manifest.Addon, bool) {
 // ciliumValues returns the values of cilium's chart for a config; all others are the chart's own
 // (https://docs.cilium.io/en/stable/helm-reference/).
 func ciliumValues(c *manifest.Cluster) map[string]any {
-	four, six := podFamilies(c)
+	four, six := PodRanges(c)
 	type values = map[string]any
 	return values{
-		"ipv4": values{"enabled": four}, "ipv6": values{"enabled": six},
+		"ipv4": values{"enabled": four != ""}, "ipv6": values{"enabled": six != ""},
 		// Nodes get their ranges of pod addresses from Kubernetes, like flannel's.
 		"ipam": values{"mode": "kubernetes"},
 		// Else cilium renames the configuration of multus. A file of another network is refused before.
@@ -55,18 +55,6 @@ func kubeOVNValues(c *manifest.Cluster) map[string]any {
 		addresses = []string{"192.0.2.1"}
 	}
 	return map[string]any{"MASTER_NODES": strings.Join(addresses, ",")}
-}
-
-// podFamilies reports which IP families pods have.
-func podFamilies(c *manifest.Cluster) (four, six bool) {
-	for _, r := range c.Spec.Network.KubePodsCIDR {
-		if strings.Contains(r, ":") {
-			six = true
-		} else {
-			four = true
-		}
-	}
-	return four, six
 }
 
 // merged returns base with the values of over: mappings are merged, other values replaced, as helm does.

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 	"github.com/mensylisir/kubexm/steps/kubectl"
 	"github.com/mensylisir/kubexm/steps/op"
@@ -91,7 +92,7 @@ func editCalicoConfig(c *manifest.Cluster, doc *yaml.Node) error {
 		}
 		n.SetString(value)
 	}
-	four, six := podRanges(c)
+	four, six := part.PodRanges(c)
 	if six == "" {
 		return nil // calico assigns IPv4 addresses unless it is told otherwise
 	}
@@ -105,25 +106,13 @@ func editCalicoConfig(c *manifest.Cluster, doc *yaml.Node) error {
 	return nil
 }
 
-// podRanges returns the pods' IPv4 and IPv6 ranges; "" for a family that they do not have.
-func podRanges(c *manifest.Cluster) (four, six string) {
-	for _, r := range c.Spec.Network.KubePodsCIDR {
-		if strings.Contains(r, ":") {
-			six = r
-		} else {
-			four = r
-		}
-	}
-	return four, six
-}
-
 // variable is a variable of calico-node's environment.
 type variable struct{ name, value string }
 
 // calicoVariables returns the variables that follow from the config.
 func calicoVariables(c *manifest.Cluster) []variable {
 	settings := c.Spec.Network.Calico
-	four, six := podRanges(c)
+	four, six := part.PodRanges(c)
 	clusterType := "k8s"
 	if routesByBGP(c) {
 		clusterType = "k8s,bgp"

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mensylisir/kubexm/manifest"
+	"github.com/mensylisir/kubexm/manifest/part"
 	"github.com/mensylisir/kubexm/steps"
 )
 
@@ -24,15 +24,14 @@ func WaitFlannel() steps.Step { return wait("network.wait-flannel", "flannel") }
 // flannelFor returns flannel's manifest with the settings of the config.
 func flannelFor(c *manifest.Cluster, text []byte) ([]byte, error) {
 	conf := map[string]any{"EnableNFTables": false, "Backend": map[string]any{"Type": backend(c)}}
-	for _, r := range c.Spec.Network.KubePodsCIDR {
-		if strings.Contains(r, ":") {
-			conf["EnableIPv6"], conf["IPv6Network"] = true, r
-		} else {
-			conf["Network"] = r
-		}
+	four, six := part.PodRanges(c)
+	if six != "" {
+		conf["EnableIPv6"], conf["IPv6Network"] = true, six
 	}
-	if conf["Network"] == nil {
+	if four == "" {
 		conf["EnableIPv4"] = false
+	} else {
+		conf["Network"] = four
 	}
 	net, err := json.MarshalIndent(conf, "", "  ")
 	if err != nil {

@@ -24,7 +24,7 @@ func settings(c *manifest.Cluster) []Sysctl {
 		{Key: "net.bridge.bridge-nf-call-ip6tables", Value: "1"},
 		{Key: "net.ipv4.ip_forward", Value: "1"},
 	}
-	if dual(c) {
+	if _, six := part.PodRanges(c); six != "" {
 		s = append(s, Sysctl{Key: "net.ipv6.conf.all.forwarding", Value: "1"})
 	}
 	if protects(c) {
@@ -82,10 +82,6 @@ func byKubelets(c *manifest.Cluster) []string {
 		out = append(out, s.Key)
 	}
 	return append(out, changed...)
-}
-
-func dual(c *manifest.Cluster) bool {
-	return slices.ContainsFunc(c.Spec.Network.KubePodsCIDR, func(s string) bool { return strings.Contains(s, ":") })
 }
 
 // modules returns the kernel modules that these settings, containerd, kube-proxy, longhorn and the

@@ -146,13 +146,13 @@ var forbids = map[string]string{
 	"net.bridge.bridge-nf-call-iptables": "0", "net.bridge.bridge-nf-call-ip6tables": "0",
 }
 
-var forbidsDual = map[string]string{"net.ipv6.conf.all.forwarding": "0", "net.ipv6.conf.all.disable_ipv6": "1"}
+var forbidsIPv6 = map[string]string{"net.ipv6.conf.all.forwarding": "0", "net.ipv6.conf.all.disable_ipv6": "1"}
 
 func checkSysctls(h *steps.Host) steps.Findings {
-	dual := slices.ContainsFunc(h.Cluster.Spec.Network.KubePodsCIDR, func(s string) bool { return strings.Contains(s, ":") })
+	_, six := part.PodRanges(h.Cluster)
 	var out steps.Findings
 	for _, l := range h.Facts.SysctlFiles {
-		bad := forbids[l.Key] == l.Value && l.Value != "" || dual && forbidsDual[l.Key] == l.Value && l.Value != ""
+		bad := forbids[l.Key] == l.Value && l.Value != "" || six != "" && forbidsIPv6[l.Key] == l.Value && l.Value != ""
 		if bad && l.After(ourSysctls) {
 			out = append(out, steps.Finding{
 				What:   fmt.Sprintf("%s sets %s to %s, and systemd applies it after kubexm's %s", l.File, l.Key, l.Value, ourSysctls),
@@ -160,7 +160,7 @@ func checkSysctls(h *steps.Host) steps.Findings {
 			})
 		}
 	}
-	if dual && h.Facts.Sysctls["net.ipv6.conf.all.disable_ipv6"] == "1" {
+	if six != "" && h.Facts.Sysctls["net.ipv6.conf.all.disable_ipv6"] == "1" {
 		out = append(out, steps.Finding{What: "IPv6 is disabled (net.ipv6.conf.all.disable_ipv6), but the cluster's pods have IPv6 addresses", Advice: "enable it, or remove the IPv6 networks from kubePodsCIDR and kubeServiceCIDR"})
 	}
 	if v := h.Facts.Sysctls["fs.inotify.max_user_instances"]; v != "" && (len(v) < len(leastInotify) || len(v) == len(leastInotify) && v < leastInotify) {
