@@ -13,13 +13,21 @@ import (
 
 // TestAllInOneEmulated is the life of a cluster of one host with a kernel of its own:
 // control groups of version 2, kube-proxy in mode ipvs, and a host that restarts.
-func TestAllInOneEmulated(t *testing.T) {
+func TestAllInOneEmulated(t *testing.T) { allInOne(t, lab.Machine, "all-in-one.yaml", "amd64") }
+
+// TestAllInOneARM64Emulated is that of a host of arm64. Its bundle is built, and carried in,
+// by a kubexm for this machine's architecture.
+func TestAllInOneARM64Emulated(t *testing.T) {
+	allInOne(t, lab.MachineARM64, "all-in-one-arm64.yaml", "arm64")
+}
+
+func allInOne(t *testing.T, root, config, arch string) {
 	begun := time.Now()
 	took := func(what string) {
 		t.Logf("%s: %.0f s", what, time.Since(begun).Seconds())
 		begun = time.Now()
 	}
-	s, config := newScenarioSite(t, 1, "all-in-one.yaml", lab.WithRoots(lab.Machine))
+	s, config := newScenarioSite(t, 1, config, lab.WithRoots(root))
 	took("the machine's start and the bundle")
 	s.on(t, "h1", "modprobe nf_conntrack") // its settings come with the first rule that asks for it, and stay
 	before := s.inventories(t)
@@ -30,6 +38,9 @@ func TestAllInOneEmulated(t *testing.T) {
 	s.smokeOnOne(t)
 	took("smoke")
 	s.hasItsOwnKernel(t)
+	if got := s.kubectl(t, "get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.architecture}"); got != arch {
+		t.Errorf("the node's architecture is %q, not %s", got, arch)
+	}
 
 	since := s.on(t, "h1", "date -u +%Y-%m-%dT%H:%M:%SZ")
 	begun = time.Now()

@@ -39,7 +39,7 @@ func (s *labSite) serveCharts(t *testing.T, table chartTable) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layout, err := images.Addons(s.cache, rootfs, rows, table.StandIns, t.Output())
+	layout, err := images.Addons(t.Context(), s.cache, rootfs, rows, table.StandIns, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,9 +58,14 @@ lab-needs:
 lab-needs-machines:
 	@bash testdata/lab/needs.sh qemu-system-x86 busybox-static cpio
 
+# And machines of another architecture, with what programs in C are built for it by.
+.PHONY: lab-needs-arm64
+lab-needs-arm64:
+	@bash testdata/lab/needs.sh qemu-system-x86 qemu-system-arm busybox-static cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+
 # Beside make test: a machine in software takes both processors, and a cluster on it ten minutes.
 .PHONY: emulated
-emulated: lab-needs-machines lab-ready ## Run the tests on emulated machines, whose hosts have a kernel of their own
+emulated: lab-needs-arm64 lab-ready ## Run the tests on emulated machines, whose hosts have a kernel of their own
 	go test -count=1 -p 1 -timeout 60m -v -run 'Emulated$$' ./testdata/lab ./testdata/e2e
 
 # Tests that need a lab are skipped where none can go up: without root, say.

@@ -35,12 +35,18 @@ const (
 const processor = "max,ssse3=off,sse4.1=off,sse4.2=off,avx=off,avx2=off,fma=off,f16c=off," +
 	"aes=off,pclmulqdq=off,sha-ni=off,vaes=off,vpclmulqdq=off,gfni=off"
 
+// armProcessor is without the instructions that sign pointers, which qemu takes long for.
+const armProcessor = "max,pauth=off"
+
 // machineBootTime is how long a machine may take to start everything: 25 to 40 seconds
 // where little else runs on two processors, and many times that beside compilers.
 const machineBootTime = 10 * time.Minute
 
 // machinePrograms are what machines need in addition, with Debian's packages of them.
 var machinePrograms = map[string]string{"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio", "dpkg-deb": "dpkg"}
+
+// armPrograms are what machines of another architecture need in addition, and what is built for them.
+var armPrograms = map[string]string{"qemu-system-aarch64": "qemu-system-arm", "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu"}
 
 // emulated reports whether a host is a machine in software.
 func (h *Host) emulated() bool { return slices.Contains(Machines, h.Root) }
@@ -106,21 +112,23 @@ func (l *Lab) startMachine(ctx context.Context, h *Host) error {
 
 // machineArgs are the arguments of a machine's process.
 func (l *Lab) machineArgs(h *Host) []string {
+	qemu, kind, console := "qemu-system-x86_64", []string{"-cpu", processor}, "ttyS0"
+	if h.Root == MachineARM64 {
+		qemu, kind, console = "qemu-system-aarch64", []string{"-M", "virt", "-cpu", armProcessor}, "ttyAMA0"
+	}
 	line := []string{
-		"console=ttyS0", "quiet", "net.ifnames=0",
+		"console=" + console, "quiet", "net.ifnames=0",
 		"lab.address=" + h.Address + "/24", "lab.address6=" + h.Address6 + "/64",
 		"lab.gateway=" + l.Gateway(), "lab.gateway6=" + l.address6(gatewayNumber),
 	}
-	return []string{
-		"netns", "exec", l.netns(""), "qemu-system-x86_64", "-name", l.Name + "-" + h.Name,
+	return append(append([]string{"netns", "exec", l.netns(""), qemu, "-name", l.Name + "-" + h.Name}, kind...),
 		"-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio",
-		"-accel", "tcg,thread=multi", "-cpu", processor, "-smp", fmt.Sprint(machineProcessors), "-m", fmt.Sprint(machineMemory),
-		"-kernel", h.Rootfs + ".kernel", "-initrd", h.Rootfs + ".initrd", "-append", strings.Join(line, " "),
+		"-accel", "tcg,thread=multi", "-smp", fmt.Sprint(machineProcessors), "-m", fmt.Sprint(machineMemory),
+		"-kernel", h.Rootfs+".kernel", "-initrd", h.Rootfs+".initrd", "-append", strings.Join(line, " "),
 		// What the machine has written is in this machine's memory when the process is
 		// killed, so nothing is lost that was on its disk, and it need not wait for ours.
-		"-drive", "file=" + l.disk(h) + ",format=raw,if=virtio,cache=unsafe,discard=unmap",
-		"-netdev", "tap,id=net,ifname=v" + h.Name + ",script=no,downscript=no", "-device", "virtio-net-pci,netdev=net,mac=" + h.MAC,
-	}
+		"-drive", "file="+l.disk(h)+",format=raw,if=virtio,cache=unsafe,discard=unmap",
+		"-netdev", "tap,id=net,ifname=v"+h.Name+",script=no,downscript=no", "-device", "virtio-net-pci,netdev=net,mac="+h.MAC)
 }
 
 // Reboot has a machine restart by itself, and returns when it is up again.

@@ -50,6 +50,11 @@ func (o *Options) possible() error {
 	if err := Possible(); err != nil {
 		return err
 	}
+	if slices.Contains(o.Roots, MachineARM64) {
+		if err := has(armPrograms, "an emulated machine of arm64 needs"); err != nil {
+			return err
+		}
+	}
 	if slices.ContainsFunc(o.Roots, func(root string) bool { return slices.Contains(Machines, root) }) {
 		return has(machinePrograms, "an emulated machine needs")
 	}

@@ -13,7 +13,7 @@ if compgen -G "$out/boot/linux-image-*.deb" >/dev/null; then
     rm -rf "$out.unpacked" "$out"/boot/linux-image-*.deb
 fi
 release=$(ls "$out/usr/lib/modules")
-chroot "$out" depmod -a "$release"
+depmod -b "$out" "$release"
 
 # The clock is its own. Like any time service with servers of the distribution's,
 # chronyd would ask the internet, so it does not start by itself.
@@ -29,7 +29,7 @@ rm -f "$out/etc/resolv.conf"
 # Modules are named in the order in which one needs another.
 rm -rf "$out.ram"
 mkdir -p "$out.ram/bin" "$out.ram/modules"
-cp /bin/busybox "$out.ram/bin/"
+cp "${busybox:-/bin/busybox}" "$out.ram/bin/busybox"
 cat > "$out.ram/init" <<'INIT'
 #!/bin/busybox sh
 # Finds the disk, gives the network card the addresses that the kernel's command line

@@ -29,6 +29,8 @@ const (
 	// Furnished is a Machine with what sites have on their hosts, and Kubernetes has to
 	// get along with: firewalld, NetworkManager, systemd-resolved and systemd-timesyncd.
 	Furnished = "furnished"
+	// MachineARM64 is a Machine with another processor.
+	MachineARM64 = "machine-arm64"
 	// Balancer is a Debian 12 with haproxy: a load balancer that exists at a site.
 	Balancer = "balancer"
 )
@@ -37,16 +39,17 @@ const (
 var Roots = []string{Debian12, Debian13, RPM}
 
 // Machines are those of emulated machines.
-var Machines = []string{Machine, Furnished}
+var Machines = []string{Machine, Furnished, MachineARM64}
 
 // AllRoots are all that there are.
 var AllRoots = slices.Concat(Roots, Machines, []string{Balancer})
 
-// furniture are the packages that a root has in addition.
-var furniture = map[string]string{Furnished: "firewalld,network-manager,systemd-resolved,systemd-timesyncd", Balancer: "haproxy"}
+// furniture are the packages that a root has in addition. What the lab builds for another
+// architecture needs its library.
+var furniture = map[string]string{Furnished: "firewalld,network-manager,systemd-resolved,systemd-timesyncd", Balancer: "haproxy", MachineARM64: "libseccomp-dev"}
 
 // suites are Debian's releases.
-var suites = map[string]string{Debian12: "bookworm", Debian13: "trixie", Machine: "bookworm", Furnished: "bookworm", Balancer: "bookworm"}
+var suites = map[string]string{Debian12: "bookworm", Debian13: "trixie", Machine: "bookworm", Furnished: "bookworm", MachineARM64: "bookworm", Balancer: "bookworm"}
 
 // kernelPackage depends on the package of the kernel that emulated machines have:
 // Debian's, without the drivers of hardware that no virtual machine has.
@@ -64,6 +67,8 @@ var (
 	siteScript string
 	//go:embed rootfs-lab.sh
 	labScript string
+	//go:embed rootfs-arm64.sh
+	arm64Script string
 	//go:embed rootfs-machine.sh
 	machineScript string
 	//go:embed rootfs-disk.sh
@@ -123,7 +128,10 @@ func rootDir(cache, root string) (string, error) {
 
 // after is the script that makes a host of a distribution.
 func after(root string) string {
-	if slices.Contains(Machines, root) {
+	switch {
+	case root == MachineARM64:
+		return siteScript + arm64Script + machineScript + diskScript
+	case slices.Contains(Machines, root):
 		return siteScript + machineScript + diskScript
 	}
 	return siteScript + labScript + diskScript
@@ -138,7 +146,7 @@ func makeRoot(ctx context.Context, root, dir string) error {
 			return err
 		}
 		script = "set -euo pipefail\nout=$1\n" + after(root)
-	case slices.Contains(Machines, root):
+	case slices.Contains(Machines, root) && root != MachineARM64:
 		args = append(args, furniture[root], kernelPackage)
 	case furniture[root] != "":
 		args = append(args, furniture[root])

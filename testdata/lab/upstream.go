@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -59,21 +60,26 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if rows, err = components.Choose(rows, s.Components...); err != nil {
 		return nil, err
 	}
-	b := &components.Builder{Root: s.Root, Cache: s.Cache, Log: s.Log}
-	if err := b.Build(ctx, rows); err != nil {
-		return nil, err
-	}
-	rootfs, err := Rootfs(ctx, s.Cache, Debian12, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, fmt.Errorf("make the hosts' root file system: %w", err)
-	}
-	layout, err := images.Layout(s.Cache, rootfs, rows, s.Log)
-	if err != nil {
-		return nil, fmt.Errorf("make images: %w", err)
-	}
 	lock, err := resolve(s.Config, rows)
 	if err != nil {
 		return nil, err
+	}
+	rows = components.For(rows, archOf(lock))
+	root := Debian12
+	if archOf(lock) != "" {
+		root = MachineARM64
+	}
+	rootfs, err := Rootfs(ctx, s.Cache, root, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, fmt.Errorf("make the hosts' root file system: %w", err)
+	}
+	b := &components.Builder{Root: s.Root, Cache: s.Cache, Log: s.Log, Sysroot: rootfs}
+	if err := b.Build(ctx, rows); err != nil {
+		return nil, err
+	}
+	layout, err := images.Layout(ctx, s.Cache, rootfs, rows, s.Log)
+	if err != nil {
+		return nil, fmt.Errorf("make images: %w", err)
 	}
 	balancers, err := balancersOf(ctx, s, lock, rootfs)
 	if err != nil {
@@ -117,6 +123,14 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	return &Upstream{Server: server, rows: rows, notes: append(balancers.Notes, notes...)}, nil
 }
 
+// archOf gives the architecture of the hosts that a lock is for; "" is this machine's.
+func archOf(lock *manifest.Lock) string {
+	if len(lock.Platforms) == 0 || slices.ContainsFunc(lock.Platforms, func(p manifest.Platform) bool { return p.Arch == runtime.GOARCH }) {
+		return ""
+	}
+	return lock.Platforms[0].Arch
+}
+
 // askedOf builds what only some configs ask for, and makes its images; layout is "" if the lock
 // has none of them.
 func askedOf(ctx context.Context, s Source, b *components.Builder, lock *manifest.Lock, rootfs string) (layout string, rows []components.Component, notes []string, err error) {
@@ -130,6 +144,7 @@ func askedOf(ctx context.Context, s Source, b *components.Builder, lock *manifes
 	if rows, err = images.AskedFor(rows, references); err != nil || len(rows) == 0 {
 		return "", nil, nil, err
 	}
+	rows = components.For(rows, archOf(lock))
 	if err := b.Build(ctx, rows); err != nil {
 		return "", nil, nil, err
 	}
@@ -138,7 +153,7 @@ func askedOf(ctx context.Context, s Source, b *components.Builder, lock *manifes
 			notes = append(notes, fmt.Sprintf("%s is the lab's own program, and stands for %s.", c.Name, c.StandsFor))
 		}
 	}
-	layout, err = images.LayoutAskedFor(s.Cache, rootfs, mirror.Open(s.Cache).Package, rows, s.Log)
+	layout, err = images.LayoutAskedFor(ctx, s.Cache, rootfs, mirror.Open(s.Cache).Package, rows, s.Log)
 	return layout, rows, notes, err
 }
 

@@ -45,6 +45,9 @@ func tellOn(t sitetest.TB, root string, m made) []string {
 			if !strings.HasPrefix(h.Address, net+".") { // the config has its own
 				mach.Addresses = []string{h.InternalAddress[0] + "/24"}
 			}
+			if h.Arch == "arm64" {
+				mach.Machine = "aarch64"
+			}
 			if system := m.Systems[h.Name]; system != "" {
 				id, release, _ := strings.Cut(system, "-")
 				mach.OSRelease = fmt.Sprintf("ID=%q\nVERSION_ID=%q\n", id, release)

@@ -23,6 +23,14 @@ type Builder struct {
 	Root  string    // the checkout
 	Cache string    // where what is built goes
 	Log   io.Writer // a line for each component, and what a failing build said
+	// Sysroot is a root file system of another architecture, with the libraries in C that
+	// programs for it need. It is asked for where such a component is built.
+	Sysroot string
+}
+
+// cross are the C compilers for other architectures, and Debian's packages of them.
+var cross = map[string]struct{ compiler, libraries, packages string }{
+	"arm64": {"aarch64-linux-gnu-gcc", "usr/lib/aarch64-linux-gnu", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"},
 }
 
 // DefaultCache is ${XDG_CACHE_HOME:-~/.cache}/kubexm-lab.
@@ -74,7 +82,11 @@ func (b *Builder) one(ctx context.Context, c Component) error {
 	if err != nil || ready {
 		return err
 	}
-	if err := need(c.Packages); err != nil {
+	packages := c.Packages
+	if c.CGO && c.GOARCH() != runtime.GOARCH {
+		packages = append(strings.Fields(cross[c.GOARCH()].packages), "pkg-config")
+	}
+	if err := need(packages); err != nil {
 		return err
 	}
 	dir := c.Dir(b.Cache)
@@ -85,7 +97,7 @@ func (b *Builder) one(ctx context.Context, c Component) error {
 	if err := os.MkdirAll(part, 0o755); err != nil {
 		return err
 	}
-	fmt.Fprintf(b.Log, "building %s %s: %s\n", c.Name, c.Version, strings.Join(c.names(), " "))
+	fmt.Fprintf(b.Log, "building %s %s for %s: %s\n", c.Name, c.Version, c.GOARCH(), strings.Join(c.names(), " "))
 	if err := b.programs(ctx, c, part); err != nil {
 		return err
 	}
@@ -164,7 +176,12 @@ func (b *Builder) goCommand(ctx context.Context, c Component, args ...string) *e
 	if c.CGO {
 		cgo = "1"
 	}
-	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "GOFLAGS=", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo, "GOFLAGS=", "GOWORK=off", "GOARCH="+c.GOARCH())
+	if x, ok := cross[c.GOARCH()]; ok && c.GOARCH() != runtime.GOARCH {
+		// The compiler has a C library of its own, and takes what else there is of the root's.
+		cmd.Env = append(cmd.Env, "CC="+x.compiler, "PKG_CONFIG_SYSROOT_DIR="+b.Sysroot,
+			"PKG_CONFIG_LIBDIR="+filepath.Join(b.Sysroot, x.libraries, "pkgconfig"))
+	}
 	return cmd
 }
 
@@ -187,7 +204,7 @@ func (b *Builder) stamp(ctx context.Context, c Component) (string, error) {
 		return "", err
 	}
 	h.Write(row)
-	fmt.Fprintln(h, runtime.GOARCH)
+	fmt.Fprintln(h, c.GOARCH())
 	version := exec.CommandContext(ctx, "go", "env", "GOVERSION")
 	version.Dir = b.Root
 	release, err := version.Output()

@@ -2,6 +2,7 @@ package components
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -58,7 +59,22 @@ type Component struct {
 	ByKubernetes map[string]string `yaml:"byKubernetes,omitempty" json:"-"`
 	// Others are further versions that verify; of Kubernetes alone.
 	Others []string `yaml:"others,omitempty" json:"-"`
+
+	// Arch is the architecture that it is built for; "" is this machine's.
+	Arch string `yaml:"-" json:"-"`
 }
+
+// For gives the rows for an architecture.
+func For(rows []Component, arch string) []Component {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Arch = arch
+	}
+	return rows
+}
+
+// GOARCH is the architecture that the component is built for, by Go's name of it.
+func (c Component) GOARCH() string { return cmp.Or(c.Arch, runtime.GOARCH) }
 
 // Edit replaces a line's text in a file of the module, which has it once.
 type Edit struct {
@@ -161,9 +177,9 @@ func Find(all []Component, name string) (Component, error) {
 	return all[i], nil
 }
 
-// Dir is where the component's programs and files are in a cache, for this machine's architecture.
+// Dir is where the component's programs and files are in a cache.
 func (c Component) Dir(cache string) string {
-	return filepath.Join(cache, "components", c.Name, c.Version, runtime.GOARCH)
+	return filepath.Join(cache, "components", c.Name, c.Version, c.GOARCH())
 }
 
 // names lists the component's programs, sorted.

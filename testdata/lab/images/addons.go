@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -51,7 +52,7 @@ type StandIn struct {
 const standIn = "standin"
 
 // Addons gives an OCI layout with the images of real add-ons, and stand-ins.
-func Addons(cache, rootfs string, rows []components.Component, standIns []StandIn, log io.Writer) (string, error) {
+func Addons(ctx context.Context, cache, rootfs string, rows []components.Component, standIns []StandIn, log io.Writer) (string, error) {
 	all := slices.Clone(addons)
 	for _, s := range standIns {
 		r, err := s.recipe()
@@ -60,7 +61,7 @@ func Addons(cache, rootfs string, rows []components.Component, standIns []StandI
 		}
 		all = append(all, r)
 	}
-	return layoutOf(all, cache, rootfs, nil, rows, log)
+	return layoutOf(ctx, all, cache, rootfs, nil, rows, log)
 }
 
 func (s StandIn) recipe() (recipe, error) {

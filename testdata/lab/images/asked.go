@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"io"
 	"slices"
 
@@ -119,12 +120,12 @@ func OfCharts(lock *manifest.Lock) ([]string, error) {
 
 // LayoutAskedFor gives an OCI layout with the images of rows that AskedFor gave.
 // deb gives the file of a package of Debian.
-func LayoutAskedFor(cache, rootfs string, deb func(name string) (string, error), rows []components.Component, log io.Writer) (string, error) {
+func LayoutAskedFor(ctx context.Context, cache, rootfs string, deb func(name string) (string, error), rows []components.Component, log io.Writer) (string, error) {
 	var all []recipe
 	for _, r := range askedFor {
 		if slices.ContainsFunc(rows, func(c components.Component) bool { return c.Name == r.component }) {
 			all = append(all, r)
 		}
 	}
-	return layoutOf(all, cache, rootfs, deb, rows, log)
+	return layoutOf(ctx, all, cache, rootfs, deb, rows, log)
 }

@@ -7,8 +7,8 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -183,30 +183,16 @@ func (a asked) add(ctx context.Context, out layout.Path, cache, rootfs string) e
 		return err
 	}
 	defer os.RemoveAll(dir)
-	unpacked := filepath.Join(dir, "debian")
-	for _, file := range a.debs {
-		if said, err := exec.CommandContext(ctx, "dpkg-deb", "--extract", file, unpacked).CombinedOutput(); err != nil {
-			return fmt.Errorf("unpack %s: %s (%w)", file, strings.TrimSpace(string(said)), err)
-		}
+	files, err := unpack(ctx, filepath.Join(dir, "debian"), rootfs, a.debs, a.programs)
+	if err != nil {
+		return err
 	}
-	w := newWalker(unpacked, rootfs)
-	for from := range a.programs {
-		if err := w.program(from); err != nil {
-			return err
-		}
-	}
-	moved := map[string]string{}
-	for from, to := range a.programs {
-		moved[to] = w.files[from]
-		delete(w.files, from)
-	}
-	maps.Copy(w.files, moved)
-	if err := a.write(filepath.Join(dir, "texts"), w.files); err != nil {
+	if err := a.write(filepath.Join(dir, "texts"), files); err != nil {
 		return err
 	}
 	links := maps.Clone(shellLinks)
 	maps.Copy(links, a.links)
-	top, err := layer(w.files, links)
+	top, err := layer(files, links)
 	if err != nil {
 		return err
 	}
@@ -217,7 +203,7 @@ func (a asked) add(ctx context.Context, out layout.Path, cache, rootfs string) e
 		"org.opencontainers.image.version":     a.version(),
 		"org.opencontainers.image.description": a.is() + ", packed by the kubexm lab, standing for " + a.reference,
 	}
-	index, err := indexOf(config, top)
+	index, err := indexOf(runtime.GOARCH, config, top)
 	if err != nil {
 		return err
 	}

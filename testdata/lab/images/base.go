@@ -40,7 +40,8 @@ func base(rootfs string) (map[string]string, error) {
 		}
 	}
 	// iptables loads its matches and targets by name when it runs.
-	err := filepath.WalkDir(filepath.Join(rootfs, libraries[0], "xtables"), func(name string, d fs.DirEntry, err error) error {
+	own := slices.IndexFunc(libraries, func(dir string) bool { _, err := os.Stat(filepath.Join(rootfs, dir)); return err == nil })
+	err := filepath.WalkDir(filepath.Join(rootfs, libraries[max(own, 0)], "xtables"), func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -57,8 +58,8 @@ func base(rootfs string) (map[string]string, error) {
 	return w.files, nil
 }
 
-// libraries are where the loader looks; the first is the architecture's own.
-var libraries = []string{"/usr/lib/" + multiarch, "/usr/lib64", "/usr/lib"}
+// libraries are where the loader looks. A root has one of the first, its architecture's own.
+var libraries = []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"}
 
 // walker collects programs and the libraries that they load. A file is taken from the first
 // root that has it.

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -29,13 +29,13 @@ const generation = "1"
 
 // Layout gives an OCI layout with an image of every component that is run from
 // one, each noted under its reference. What the cache holds is not made again.
-func Layout(cache, rootfs string, rows []components.Component, log io.Writer) (string, error) {
-	return layoutOf(recipes, cache, rootfs, nil, rows, log)
+func Layout(ctx context.Context, cache, rootfs string, rows []components.Component, log io.Writer) (string, error) {
+	return layoutOf(ctx, recipes, cache, rootfs, nil, rows, log)
 }
 
 // layoutOf makes the images of recipes. deb gives the file of a package of Debian; nil for recipes
 // without.
-func layoutOf(recipes []recipe, cache, rootfs string, deb func(string) (string, error), rows []components.Component, log io.Writer) (string, error) {
+func layoutOf(ctx context.Context, recipes []recipe, cache, rootfs string, deb func(string) (string, error), rows []components.Component, log io.Writer) (string, error) {
 	debs := map[string]string{}
 	for _, r := range recipes {
 		for _, name := range r.packages {
@@ -51,7 +51,7 @@ func layoutOf(recipes []recipe, cache, rootfs string, deb func(string) (string, 
 		return "", err
 	}
 	return once(cache, key, log, func(part string) (int, error) {
-		return len(recipes), fill(part, recipes, cache, rootfs, debs, rows)
+		return len(recipes), fill(ctx, part, recipes, cache, rootfs, debs, rows)
 	})
 }
 
@@ -129,7 +129,7 @@ func keyOf(recipes []recipe, cache, rootfs string, debs map[string]string, rows 
 	return fmt.Sprintf("%x", h.Sum(nil)[:6]), nil
 }
 
-func fill(dir string, recipes []recipe, cache, rootfs string, debs map[string]string, rows []components.Component) error {
+func fill(ctx context.Context, dir string, recipes []recipe, cache, rootfs string, debs map[string]string, rows []components.Component) error {
 	out, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err
@@ -152,7 +152,11 @@ func fill(dir string, recipes []recipe, cache, rootfs string, debs map[string]st
 		if err != nil {
 			return err
 		}
-		more, err := r.unpack(filepath.Join(texts, "debian-"+r.component), rootfs, debs)
+		var files []string
+		for _, name := range r.packages {
+			files = append(files, debs[name])
+		}
+		more, err := unpack(ctx, filepath.Join(texts, "debian-"+r.component), rootfs, files, r.debian)
 		if err != nil {
 			return fmt.Errorf("image %s: %w", r.repository, err)
 		}
@@ -168,24 +172,22 @@ func fill(dir string, recipes []recipe, cache, rootfs string, debs map[string]st
 	return nil
 }
 
-// unpack gives the programs of Debian's packages, with their libraries: path in the image → file.
-func (r recipe) unpack(dir, rootfs string, debs map[string]string) (map[string]string, error) {
-	if len(r.packages) == 0 {
-		return map[string]string{}, nil
-	}
-	for _, name := range r.packages {
-		if said, err := exec.Command("dpkg-deb", "--extract", debs[name], dir).CombinedOutput(); err != nil { //nolint:noctx // it takes no time
-			return nil, fmt.Errorf("unpack %s: %s (%w)", debs[name], strings.TrimSpace(string(said)), err)
+// unpack unpacks Debian's packages into dir, and gives some of their programs with their libraries:
+// path in the image → file. Programs are by their path in the package → that in the image.
+func unpack(ctx context.Context, dir, rootfs string, debs []string, programs map[string]string) (map[string]string, error) {
+	for _, file := range debs {
+		if said, err := exec.CommandContext(ctx, "dpkg-deb", "--extract", file, dir).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("unpack %s: %s (%w)", file, strings.TrimSpace(string(said)), err)
 		}
 	}
 	w := newWalker(dir, rootfs)
-	for from := range r.debian {
+	for from := range programs {
 		if err := w.program(from); err != nil {
 			return nil, err
 		}
 	}
 	moved := map[string]string{}
-	for from, to := range r.debian {
+	for from, to := range programs {
 		moved[to] = w.files[from]
 		delete(w.files, from)
 	}
@@ -203,7 +205,7 @@ func addTree(files map[string]string, dir, at string) error {
 	})
 }
 
-// make gives an index with the image for this machine's architecture, which has more files as well. Its
+// make gives an index with the image for the component's architecture, which has more files as well. Its
 // scripts are written into texts, and read when the image is.
 func (r recipe) make(c components.Component, cache, texts string, more map[string]string, bottom v1.Layer) (v1.ImageIndex, error) {
 	files := maps.Clone(more)
@@ -238,7 +240,7 @@ func (r recipe) make(c components.Component, cache, texts string, more map[strin
 	if r.base {
 		layers = []v1.Layer{bottom, top}
 	}
-	return indexOf(v1.Config{
+	return indexOf(c.GOARCH(), v1.Config{
 		Env:        append([]string{searchPath}, r.env...),
 		Entrypoint: r.entrypoint, Labels: r.labels(c), User: r.user,
 	}, layers...)
@@ -247,9 +249,9 @@ func (r recipe) make(c components.Component, cache, texts string, more map[strin
 // searchPath is where the images' programs are looked for.
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// indexOf gives an index with one image, for this machine's architecture.
-func indexOf(run v1.Config, layers ...v1.Layer) (v1.ImageIndex, error) {
-	platform := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
+// indexOf gives an index with one image, for an architecture.
+func indexOf(arch string, run v1.Config, layers ...v1.Layer) (v1.ImageIndex, error) {
+	platform := v1.Platform{OS: "linux", Architecture: arch}
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	img, err := mutate.AppendLayers(img, layers...)
 	if err != nil {
