@@ -64,7 +64,7 @@ PEERS     ?= oras
 PEERS_DIR := $${XDG_CACHE_HOME:-$$HOME/.cache}/kubexm-lab/peers
 
 # The tests that are run by themselves.
-ALONE    := ^(TestWalk$$|TestLoadBalancers$$|TestLoadBalancersOnNodes$$|TestKubeVIP$$|TestNodes$$|TestBackEnds$$|TestOperationsAreKilled$$|TestCalico$$|TestCalicoByBGP$$|TestCilium$$|TestMultus$$|TestStorage$$|TestMembers$$|TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$|TestEtcdHosts$$|TestExistingIsKept$$|TestPreserve$$|TestNoRegistry$$|TestSample$$|TestStarters$$|TestResume$$|TestJumpHost$$|.*Emulated$$)
+ALONE    := ^(TestWalk$$|TestLoadBalancers$$|TestLoadBalancersOnNodes$$|TestKubeVIP$$|TestNodes$$|TestCombination$$|TestBackEnds$$|TestOperationsAreKilled$$|TestCalico$$|TestCalicoByBGP$$|TestCilium$$|TestMultus$$|TestStorage$$|TestMembers$$|TestCluster|TestCharts$$|TestPackagesOnHosts$$|TestInterruptions$$|TestPhases$$|TestHostsOfEachFamily$$|TestFamiliesInOneCluster$$|TestEtcdHosts$$|TestExistingIsKept$$|TestPreserve$$|TestNoRegistry$$|TestSample$$|TestStarters$$|TestResume$$|TestJumpHost$$|.*Emulated$$)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 20s

@@ -4,10 +4,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mensylisir/kubexm/testdata/lab"
 	"github.com/mensylisir/kubexm/testdata/lab/components"
+	"github.com/mensylisir/kubexm/testdata/lab/mirror"
 )
 
 // scenarioServices is the range of services in the configs of newScenarioSite.
@@ -35,6 +37,13 @@ func newSiteOf(t *testing.T, hosts int, text string, with ...lab.Option) (s *lab
 	}
 	s = &labSite{Lab: l, dir: t.TempDir(), cache: cache, config: l.Config(text)}
 	path = s.write(t, "config.yaml", s.config)
+	if strings.Contains(text, "repositories: [lab.list]") {
+		lines, err := mirror.Open(cache).Sources()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.write(t, "lab.list", strings.Join(lines, "\n")+"\n")
+	}
 	s.serve(t)
 	s.bundle = s.build(t, "config.yaml")
 	return s, path
