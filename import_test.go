@@ -120,7 +120,7 @@ var kubexm = house{
 		"testdata/lab/images":          nil,
 		"testdata/lab/images/kube-vip": nil,
 		"testdata/lab/images/labtool":  nil,
-		"testdata/lab/images/openebs":  nil,
+		"testdata/lab/images/volumes":  nil,
 		"testdata/lab/images/pause":    nil,
 		"testdata/lab/images/standin":  nil,
 		"testdata/lab/inventory":       nil,

@@ -35,6 +35,10 @@ var askedFor = []recipe{
 		files: map[string]string{}, base: true,
 	},
 	{
+		repository: "registry.k8s.io/sig-storage/nfs-subdir-external-provisioner", tag: "v4.0.2", component: "nfs-provisioner",
+		files: map[string]string{"nfs-subdir-external-provisioner": "/nfs-subdir-external-provisioner"}, entrypoint: []string{"/nfs-subdir-external-provisioner"},
+	},
+	{
 		repository: "quay.io/cilium/cilium", tag: "{version}", component: "cilium", base: true,
 		files: map[string]string{
 			"cilium-agent": "/usr/bin/cilium-agent", "cilium-dbg": "/usr/bin/cilium-dbg", "cilium-health-responder": "/usr/bin/cilium-health-responder",

@@ -12,21 +12,21 @@ import (
 	"testing"
 )
 
-// right is the environment that the manifest of steps/addon sets.
-var right = []string{
+// complete is the environment that the manifest of steps/addon sets.
+var complete = []string{
 	"OPENEBS_NAMESPACE=openebs", "NODE_NAME=h1", "OPENEBS_SERVICE_ACCOUNT=openebs-localpv-provisioner", "OPENEBS_IO_ENABLE_ANALYTICS=false",
 	"OPENEBS_IO_BASE_PATH=/data", "OPENEBS_IO_HELPER_IMAGE=utils:1", "OPENEBS_IO_INSTALLER_TYPE=kubexm", "LEADER_ELECTION_ENABLED=true", "PATH=/bin",
 }
 
 func TestSettings(t *testing.T) {
-	if s, err := readSettings(right); err != nil || s != (settings{"openebs", "openebs-localpv-provisioner", "/data", "utils:1"}) {
+	if s, err := readSettings(complete); err != nil || s != (settings{"openebs", "openebs-localpv-provisioner", "/data", "utils:1"}) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for old, now := range map[string]string{
 		"OPENEBS_NAMESPACE=openebs": "A=b", "OPENEBS_IO_ENABLE_ANALYTICS=false": "OPENEBS_IO_ENABLE_ANALYTICS=true",
 		"LEADER_ELECTION_ENABLED=true": "LEADER_ELECTION_ENABLED=false", "PATH=/bin": "OPENEBS_IO_OTHER=1",
 	} {
-		environ := slices.Clone(right)
+		environ := slices.Clone(complete)
 		environ[slices.Index(environ, old)] = now
 		if _, err := readSettings(environ); err == nil {
 			t.Errorf("%s is accepted", now)
@@ -50,7 +50,7 @@ func TestBasePath(t *testing.T) {
 func TestVolume(t *testing.T) {
 	stored := map[string]object{
 		"/api/v1/persistentvolumeclaims": {"items": []any{object{
-			"metadata": object{"name": "data", "namespace": "default", "uid": "1-2", "annotations": object{providedBy: provisionerName, selectedNode: "h2"}},
+			"metadata": object{"name": "data", "namespace": "default", "uid": "1-2", "annotations": object{providedBy: localName, selectedNode: "h2"}},
 			"spec":     object{"storageClassName": "own", "accessModes": []any{"ReadWriteOnce"}, "resources": object{"requests": object{"storage": "1Mi"}}},
 			"status":   object{"phase": "Pending"},
 		}}},
@@ -83,7 +83,8 @@ func TestVolume(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
 	defer server.Close()
-	p := &provisioner{settings: settings{"openebs", "me", "/else/where", "utils:1"}, api: &client{base: server.URL, http: server.Client()}}
+	c := &client{base: server.URL, http: server.Client()}
+	p := &provisioner{kind: &local{settings{"openebs", "me", "/else/where", "utils:1"}, c}, name: localName, api: c}
 	if err := p.look(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // object is an object of the API as JSON.
@@ -55,8 +53,8 @@ func (c *client) send(ctx context.Context, method, path string, in object) (obje
 
 // lead takes the Lease of the provisioner, by its name in sig-storage-lib-external-provisioner. The
 // lab has one provisioner, so that nobody contends for it.
-func (c *client) lead(ctx context.Context, namespace string) error {
-	leases, name := "/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases", strings.ReplaceAll(provisionerName, "/", "-")
+func (c *client) lead(ctx context.Context, namespace, provisioner string) error {
+	leases, name := "/apis/coordination.k8s.io/v1/namespaces/"+namespace+"/leases", strings.ReplaceAll(provisioner, "/", "-")
 	spec := object{"holderIdentity": "localpv", "leaseDurationSeconds": 15, "renewTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00")}
 	is, err := c.send(ctx, http.MethodGet, leases+"/"+name, nil)
 	if err != nil {
@@ -93,32 +91,4 @@ func list(o object) []object {
 		}
 	}
 	return out
-}
-
-// basePath returns the folder of volumes that a StorageClass names in its configuration.
-func basePath(config, otherwise string) (string, error) {
-	var entries []struct {
-		Name  string `yaml:"name"`
-		Value string `yaml:"value"`
-	}
-	d := yaml.NewDecoder(strings.NewReader(config))
-	d.KnownFields(true)
-	if err := d.Decode(&entries); err != nil {
-		return "", fmt.Errorf("%s: %w", configuration, err)
-	}
-	kind, base := "", otherwise
-	for _, e := range entries {
-		switch e.Name {
-		case "StorageType":
-			kind = e.Value
-		case "BasePath":
-			base = e.Value
-		default:
-			return "", fmt.Errorf("%s: unknown setting %s", configuration, e.Name)
-		}
-	}
-	if kind != "hostpath" || !strings.HasPrefix(base, "/") || strings.Count(base, "/") < 2 {
-		return "", fmt.Errorf("%s: storage type %q in %q: PV folder is not under a base path", configuration, kind, base)
-	}
-	return base, nil
 }
