@@ -37,3 +37,28 @@ func TestMinorOf(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldersOfOwnPrograms: the source that decides whether a program of the lab's own is built anew is there.
+func TestFoldersOfOwnPrograms(t *testing.T) {
+	all, err := everything()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := Asked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, b := 0, &Builder{Root: "../../.."}
+	for _, c := range append(all, asked...) {
+		if c.Module != "" {
+			continue
+		}
+		n++
+		if files, err := sources(b.folder(c)); err != nil || len(files) == 0 {
+			t.Errorf("%s: %d files, %v", c.Name, len(files), err)
+		}
+	}
+	if n < 5 {
+		t.Errorf("the lab has %d programs of its own", n)
+	}
+}

@@ -17,10 +17,13 @@ import (
 	"golang.org/x/mod/module"
 )
 
+// own is the module of the lab's own programs.
+const own = "github.com/mensylisir/kubexm/"
+
 // folder holds what c is built from: its module files, or its source where it is the lab's own.
 func (b *Builder) folder(c Component) string {
 	if c.Module == "" {
-		return filepath.Join(b.Root, "testdata", "lab", "images", c.Name)
+		return filepath.Join(b.Root, strings.TrimPrefix(c.Programs[c.names()[0]], own))
 	}
 	if b.pinned(c) {
 		return filepath.Join(b.Root, "testdata", "lab", "components", c.Name)
