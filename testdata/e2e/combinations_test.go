@@ -112,6 +112,6 @@ func (s *labSite) boots(t *testing.T, host string) {
 	if err := s.Boot(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually(t, host, readyHere)
+	s.within(t, 5*time.Minute, host, readyHere)
 	s.within(t, 5*time.Minute, s.masters[0], atHome+kubectl+"--request-timeout=10s wait --for=condition=Ready nodes --all --timeout=10s")
 }
