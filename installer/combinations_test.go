@@ -17,12 +17,15 @@ import (
 // choice is one value of a dimension: a name, and what the config says.
 type choice struct{ name, text string }
 
-// dimensions are what clusters differ in. Each combination of their values is either refused with
-// a reason, or planned and created.
-var dimensions = []struct {
+// dimension is one thing that clusters differ in.
+type dimension struct {
 	name   string
 	values []choice
-}{
+}
+
+// dimensions are all of them. Each combination of their values is either refused with a reason, or
+// planned and created.
+var dimensions = []dimension{
 	{"endpoint", []choice{
 		{"the first master", ""},
 		{"kubexm-kh", "controlPlaneEndpoint: {domain: api.site.example, address: VIP}, loadBalancer: {external: {type: kubexm-kh, keepalived: {interface: eth0}}}"},
@@ -62,13 +65,8 @@ var dimensions = []struct {
 // combination has the index of a value for each dimension.
 type combination []int
 
-func (c combination) of(dimension string) choice {
-	i := slices.IndexFunc(dimensions, func(d struct {
-		name   string
-		values []choice
-	}) bool {
-		return d.name == dimension
-	})
+func (c combination) of(name string) choice {
+	i := slices.IndexFunc(dimensions, func(d dimension) bool { return d.name == name })
 	return dimensions[i].values[c[i]]
 }
 

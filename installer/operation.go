@@ -84,18 +84,15 @@ func NewOperation(ctx context.Context, g *plan.Graph, c *manifest.Cluster, dir, 
 	if err != nil {
 		return nil, err
 	}
-	if open == nil {
+	switch {
+	case open == nil: // files may be left of one that has ended; one of another kind is replaced
 		if open, err = state.OperationInFiles(ctx, c, dir, asked); err != nil {
 			return nil, err
 		}
-		if open != nil && open.Kind != g.Name { // it has ended; a new one replaces its files
-			open = nil
-		}
+	case open.Kind != g.Name:
+		return nil, &OperationError{*open}
 	}
-	if open != nil {
-		if open.Kind != g.Name {
-			return nil, &OperationError{*open}
-		}
+	if open != nil && open.Kind == g.Name {
 		o.is.ID, o.is.From, o.is.Since, o.open = open.ID, open.From, open.Since, true
 	}
 	config, err := c.Public()

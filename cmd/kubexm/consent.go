@@ -124,7 +124,7 @@ func lastTook(s *siteRun) string {
 		return ""
 	}
 	for _, e := range slices.Backward(all) {
-		if e.Kind == s.Pipeline.Name && e.Outcome == "done" {
+		if e.Kind == s.Pipeline.Name && e.Outcome == cluster.OutcomeDone {
 			return fmt.Sprintf("took %s, on %s", e.Took, e.End.Format("2006-01-02"))
 		}
 	}

@@ -65,7 +65,7 @@ func TestCombination(t *testing.T) {
 
 	said(t, s.install(t, config), 0, "create of cluster site: done")
 	said(t, s.install(t, config), 0, "0 steps ran")
-	mode := s.config[strings.Index(s.config, "kubeProxy: {mode: ")+len("kubeProxy: {mode: "):]
+	_, mode, _ := strings.Cut(s.config, "kubeProxy: {mode: ")
 	mode, _, _ = strings.Cut(mode, "}")
 	if got := s.kubectl(t, "-n", "kube-system", "get", "configmap", "kube-proxy", "-o", `jsonpath={.data.config\.conf}`); !strings.Contains(got, "mode: "+mode) {
 		t.Errorf("kube-proxy's mode is not %s:\n%s", mode, got)
@@ -87,13 +87,7 @@ func TestCombination(t *testing.T) {
 // within half a minute. Then the host boots.
 func (s *labSite) reachedWithout(t *testing.T, host string) {
 	t.Helper()
-	h, err := s.Host(host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Cut(h); err != nil {
-		t.Fatal(err)
-	}
+	s.losesPower(t, host)
 	cut := time.Now()
 	worker := s.Hosts[len(s.masters)].Name
 	s.within(t, 30*time.Second, worker, "curl -sk --max-time 5 https://"+s.vip()+":6443/readyz | grep -q ok")

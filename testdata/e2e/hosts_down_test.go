@@ -104,7 +104,7 @@ func (s *walkSite) leavesAnOperation(t testing.TB, worker string) {
 	s.on(t, worker, "rm "+dropIn+" && systemctl daemon-reload && systemctl start kubelet")
 }
 
-func (s *walkSite) losesPower(t testing.TB, host string) {
+func (s *labSite) losesPower(t testing.TB, host string) {
 	t.Helper()
 	h, err := s.Host(host)
 	if err != nil {

@@ -64,9 +64,9 @@ func NewUpstream(ctx context.Context, s Source) (*Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows = components.For(rows, archOf(lock))
-	root := Debian12
-	if archOf(lock) != "" {
+	arch, root := archOf(lock), Debian12
+	rows = components.For(rows, arch)
+	if arch != "" {
 		root = MachineARM64
 	}
 	rootfs, err := Rootfs(ctx, s.Cache, root, slog.New(slog.DiscardHandler))
